@@ -65,8 +65,8 @@ func (d *Decoder) DecodeFrame(dst, compressed []byte, f Frame) ([]byte, error) {
 	return out, nil
 }
 
-// checkHeader refuses frames that lie about their content before memory is
-// allocated for it, and frames without a checksum of their content.
+// checkHeader refuses frames that lie about the size of their content before
+// memory is allocated for it, and frames without a checksum of their content.
 func checkHeader(compressed []byte, f Frame) error {
 	var h zstd.Header
 	if err := h.Decode(compressed); err != nil {
@@ -77,7 +77,7 @@ func checkHeader(compressed []byte, f Frame) error {
 		return corrupt("frame is a skippable one")
 	case !h.HasCheckSum:
 		return corrupt("frame has no content checksum")
-	case h.HasFCS && h.FrameContentSize != uint64(f.Content):
+	case !h.HasFCS || h.FrameContentSize != uint64(f.Content):
 		return corrupt("frame declares %d bytes of content, want %d", h.FrameContentSize, f.Content)
 	}
 	return nil

@@ -15,7 +15,7 @@ const (
 	// background work, and its result is kept for years.
 	DefaultLevel = 7
 
-	// windowBytes is what RFC 8878 recommends every decoder to support.
+	// windowBytes is how far back a match reaches inside of a large message.
 	windowBytes = 8 << 20
 
 	// Buffers that grew beyond these, by a rare message or segment, are left to
@@ -77,6 +77,9 @@ func NewEncoder(o Options) (*Encoder, error) {
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(o.Level)),
 		zstd.WithEncoderConcurrency(o.Concurrency),
 		zstd.WithWindowSize(windowBytes),
+		// Makes even the smallest frame declare the size of its content, which
+		// the decoder and `zstd --list` want to know.
+		zstd.WithSingleSegment(true),
 		zstd.WithEncoderCRC(true))
 	if err != nil {
 		return nil, fmt.Errorf("segment encoder: %w", err)

@@ -18,3 +18,6 @@ func AppendSeekTable(b []byte, frames []Frame, descriptor int) []byte {
 
 // Checksum is the CRC32C that frames and descriptors carry.
 func Checksum(b []byte) uint32 { return checksum(b) }
+
+// ParseDescriptor is the inverse of AppendDescriptor.
+func ParseDescriptor(b []byte) (*Descriptor, error) { return parseDescriptor(b) }

@@ -137,7 +137,7 @@ func noise(n int) []byte {
 // the bytes of each.
 func pack(t testing.TB) (object []byte, d *segment.Descriptor, contents [][]byte) {
 	t.Helper()
-	contents = [][]byte{ndjson(3, 20), ndjson(10, 16), ndjson(5, 8)}
+	contents = [][]byte{ndjson(4, 20), ndjson(10, 16), ndjson(5, 8)}
 	s := seal(t, newEncoder(t, segment.Options{FrameBytes: 64}), jsonMeta, bytes.Join(contents, nil), 1<<20)
 	one, err := segment.ParseTail(s.Bytes, int64(len(s.Bytes)))
 	if err != nil {
