@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// What browsers may send, and what scripts may see of an answer.
+var (
+	corsMethods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
+	corsAllow   = strings.Join([]string{
+		"Accept", "Authorization", "Cache-Control", "Content-Type", "If-None-Match", "Last-Event-ID",
+		"Traceparent", "Tracestate",
+		"Stream-TTL", "Stream-Expires-At", "Stream-Seq", "Stream-Closed", "Stream-Cursor",
+		"Stream-Forked-From", "Stream-Fork-Offset", "Stream-Fork-Sub-Offset",
+		"Producer-Id", "Producer-Epoch", "Producer-Seq",
+	}, ", ")
+	corsExpose = strings.Join([]string{
+		"ETag", "Location", "Content-Type", "Content-Length", "Retry-After", "Server-Timing",
+		"Stream-Next-Offset", "Stream-Cursor", "Stream-Up-To-Date", "Stream-Closed", "Stream-TTL",
+		"Stream-Expires-At", "Stream-Earliest-Offset", "Stream-Snapshot-Offset", "Stream-SSE-Data-Encoding",
+		"Producer-Epoch", "Producer-Seq", "Producer-Expected-Seq", "Producer-Received-Seq",
+	}, ", ")
+)
+
+// cors adds the headers that let pages of other origins use the server. Credentials
+// are never allowed: tokens travel in Authorization, which needs none.
+type cors struct{ CORS }
+
+func newCORS(c CORS) cors { return cors{CORS{Off: c.Off, Origins: slices.Clone(c.Origins)}} }
+
+// apply marks every answer, errors too: a script must see why it failed.
+func (c cors) apply(h http.Header, r *http.Request) {
+	switch origin := r.Header.Get("Origin"); {
+	case c.Off:
+		return
+	case len(c.Origins) == 0:
+		h.Set("Access-Control-Allow-Origin", "*")
+	default:
+		h.Add("Vary", "Origin")
+		if !slices.Contains(c.Origins, origin) {
+			return
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+	}
+	h.Set("Access-Control-Expose-Headers", corsExpose)
+}
+
+// preflight answers OPTIONS for every path alike: what exists is not its business.
+func (s *Server) preflight(a *answer, r *http.Request) {
+	a.route = "preflight"
+	h := a.Header()
+	h.Set(headerAllow, corsMethods)
+	if h.Get("Access-Control-Allow-Origin") != "" {
+		h.Del("Access-Control-Expose-Headers")
+		h.Set("Access-Control-Allow-Methods", corsMethods)
+		h.Set("Access-Control-Allow-Headers", corsAllow)
+		h.Set("Access-Control-Max-Age", "86400")
+	}
+	s.bodies.discard(a, r)
+	a.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,40 @@
+package api
+
+import "net/http"
+
+// Header names in the canonical form of net/http, which needs no work to look up.
+const (
+	headerAllow          = "Allow"
+	headerCacheControl   = "Cache-Control"
+	headerContentLength  = "Content-Length"
+	headerContentType    = "Content-Type"
+	headerETag           = "Etag"
+	headerLocation       = "Location"
+	headerRetryAfter     = "Retry-After"
+	headerServerTiming   = "Server-Timing"
+	headerCursor         = "Stream-Cursor"
+	headerClosed         = "Stream-Closed"
+	headerEarliest       = "Stream-Earliest-Offset"
+	headerExpiresAt      = "Stream-Expires-At"
+	headerForkOffset     = "Stream-Fork-Offset"
+	headerForkSubOffset  = "Stream-Fork-Sub-Offset"
+	headerForkedFrom     = "Stream-Forked-From"
+	headerNextOffset     = "Stream-Next-Offset"
+	headerSeq            = "Stream-Seq"
+	headerSnapshotOffset = "Stream-Snapshot-Offset"
+	headerSSEEncoding    = "Stream-Sse-Data-Encoding"
+	headerTTL            = "Stream-Ttl"
+	headerUpToDate       = "Stream-Up-To-Date"
+	headerProducerID     = "Producer-Id"
+	headerProducerEpoch  = "Producer-Epoch"
+	headerProducerSeq    = "Producer-Seq"
+	headerExpectedSeq    = "Producer-Expected-Seq"
+	headerReceivedSeq    = "Producer-Received-Seq"
+)
+
+// setTrue sets a presence header when the condition holds.
+func setTrue(h http.Header, name string, condition bool) {
+	if condition {
+		h.Set(name, "true")
+	}
+}

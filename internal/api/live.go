@@ -1,0 +1,27 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// admitLive refuses live readers once the server is stopping.
+func (s *Server) admitLive(a *answer) error {
+	if s.draining.Err() != nil {
+		return errDraining
+	}
+	a.live = true
+	return nil
+}
+
+// patience returns a context that ends after a while, with the request, or with the
+// call of Drain.
+func (s *Server) patience(r *http.Request, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	stop := context.AfterFunc(s.draining, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"firn/tier"
+)
+
+// metrics of the surface. Labels come from small fixed sets: route templates, never
+// stream names.
+type metrics struct {
+	requests   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	received   prometheus.Counter
+	sent       prometheus.Counter
+	live       *prometheus.GaugeVec
+	bootstraps *prometheus.CounterVec
+	reads      *prometheus.CounterVec
+	readBytes  *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	return &metrics{
+		requests: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "firn_http_requests_total",
+			Help: "Requests by route template, method and status; 499 is a client that left.",
+		}, []string{"route", "method", "status"}),
+		duration: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                            "firn_http_request_duration_seconds",
+			Help:                            "Time from the request's header to the end of its answer, live reads aside.",
+			Buckets:                         []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  160,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"route", "method"}),
+		received: f.NewCounter(prometheus.CounterOpts{
+			Name: "firn_http_received_bytes_total",
+			Help: "Bytes of request bodies.",
+		}),
+		sent: f.NewCounter(prometheus.CounterOpts{
+			Name: "firn_http_sent_bytes_total",
+			Help: "Bytes of response bodies.",
+		}),
+		live: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "firn_http_live_readers",
+			Help: "Connected live readers by kind.",
+		}, []string{"kind"}),
+		bootstraps: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "firn_http_bootstraps_total",
+			Help: "Bootstrap answers: complete, or partial because of cold updates or of their size.",
+		}, []string{"result"}),
+		reads: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "firn_http_pages_total",
+			Help: "Pages read for clients by the tier that they came from.",
+		}, []string{"tier"}),
+		readBytes: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "firn_http_page_bytes_total",
+			Help: "Stored bytes read for clients by the tier that they came from.",
+		}, []string{"tier"}),
+	}
+}
+
+// observe counts a finished request.
+func (m *metrics) observe(a *answer, method string, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // clients may send any word
+	}
+	m.requests.WithLabelValues(a.route, method, strconv.Itoa(a.status)).Inc()
+	if !a.live {
+		m.duration.WithLabelValues(a.route, method).Observe(took.Seconds())
+	}
+	m.received.Add(float64(a.received))
+	m.sent.Add(float64(a.sent))
+}
+
+// read counts a page.
+func (m *metrics) read(p *tier.Page) {
+	if len(p.Data) > 0 {
+		m.reads.WithLabelValues(p.Tier.String()).Inc()
+		m.readBytes.WithLabelValues(p.Tier.String()).Add(float64(len(p.Data)))
+	}
+}
+
+// bootstrap counts an answer; partial is why it stops early, or empty.
+func (m *metrics) bootstrap(partial string) {
+	if partial == "" {
+		partial = "complete"
+	}
+	m.bootstraps.WithLabelValues(partial).Inc()
+}
+
+// liveReader counts a live reader until the returned function is called.
+func (m *metrics) liveReader(kind string) (gone func()) {
+	g := m.live.WithLabelValues(kind)
+	g.Inc()
+	return g.Dec
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"firn/pkg/stream"
+	"firn/tier"
+)
+
+const (
+	cachePrivate = "private, max-age=60, stale-while-revalidate=300"
+	cachePublic  = "public, max-age=60, stale-while-revalidate=300"
+)
+
+// readStream serves GET of a stream in its three modes (B§5.6 to B§5.8).
+func (s *Server) readStream(a *answer, r *http.Request) error {
+	name, err := nameOf(r)
+	if err != nil {
+		return err
+	}
+	q, err := parseReadQuery(r)
+	if err != nil {
+		return s.unlessMissing(r.Context(), name, err)
+	}
+	switch q.live {
+	case longPoll:
+		return s.longPoll(a, r, name, q)
+	case events:
+		return s.events(a, r, name, q)
+	}
+	page, err := s.store.Read(r.Context(), name, q.start)
+	if err != nil {
+		return err
+	}
+	defer page.Release()
+	s.metrics.read(&page)
+
+	setPage(a.Header(), &page)
+	if q.start.IsNow() { // the tail of a moment: nothing to keep or to compare
+		return s.writePage(a, &page)
+	}
+	tag := pageTag(&page)
+	a.Header().Set(headerETag, tag)
+	if s.opts.CachePublic {
+		a.Header().Set(headerCacheControl, cachePublic)
+	} else {
+		a.Header().Set(headerCacheControl, cachePrivate)
+	}
+	if matches(r, tag) {
+		a.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return s.writePage(a, &page)
+}
+
+// unlessMissing lets "there is no such stream" win over a complaint about the request.
+func (s *Server) unlessMissing(ctx context.Context, name stream.Name, err error) error {
+	if _, missing := s.store.Head(ctx, name); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// setPage describes a page.
+func setPage(h http.Header, p *tier.Page) {
+	h.Set(headerContentType, p.Info.ContentType)
+	h.Set(headerNextOffset, p.Next.String())
+	setTrue(h, headerUpToDate, p.UpToDate)
+	setTrue(h, headerClosed, p.Closed)
+	if p.Tier != tier.None {
+		h.Set(headerServerTiming, `tier;desc="`+p.Tier.String()+`"`)
+	}
+}
+
+// writePage sends 200 and the page's bytes, in JSON mode as one array (B§9.1.5). The
+// client's leaving is no error.
+func (s *Server) writePage(a *answer, p *tier.Page) error {
+	data := p.Data
+	if p.Info.Mode == stream.JSON {
+		buf := s.buffers.get(len(data) + 2)
+		defer s.buffers.put(buf)
+		*buf = stream.AppendJSONArray(*buf, data)
+		data = *buf
+		p.Release() // the copy is what the network waits for
+	}
+	a.Header().Set(headerContentLength, strconv.Itoa(len(data)))
+	a.WriteHeader(http.StatusOK)
+	if len(data) > 0 {
+		a.Write(data)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"firn/pkg/stream"
+)
+
+// The two surfaces. Paths are matched while still escaped, so that an escaped slash
+// never becomes a separator, and are never cleaned or redirected.
+const (
+	bucketRoot = "/ds/"
+	flatRoot   = "/v1/stream/"
+
+	// listingID is no stream id on the bucketed surface (X§1.1).
+	listingID = "streams"
+)
+
+// handler answers one method of one resource.
+type handler func(a *answer, r *http.Request) error
+
+// methods are what a resource can do.
+type methods map[string]handler
+
+func (s *Server) routes() *mux.Router {
+	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	m.NotFoundHandler = s.refuse(errNoRoute)
+
+	streamMethods := methods{
+		http.MethodPut:    s.createStream,
+		http.MethodPost:   s.appendStream,
+		http.MethodGet:    s.readStream,
+		http.MethodHead:   s.headStream,
+		http.MethodDelete: s.deleteStream,
+	}
+	add := func(template, name string, on methods) *mux.Route {
+		return m.Path(template).Handler(s.resource(name, on))
+	}
+	m.Path("/ds/__ds{rest:(?:/.*)?}").Handler(s.refuse(errReserved))
+	add("/ds/{bucket}", "/ds/{bucket}", methods{
+		http.MethodPut:    s.createBucket,
+		http.MethodGet:    s.readBucket,
+		http.MethodHead:   s.readBucket,
+		http.MethodDelete: s.deleteBucket,
+	})
+	add("/ds/{bucket}/{stream}", "/ds/{bucket}/streams", methods{
+		http.MethodGet:  s.listStreams,
+		http.MethodHead: s.listStreams,
+	}).MatcherFunc(isListing)
+	add("/ds/{bucket}/{stream}", "/ds/{bucket}/{stream}", streamMethods)
+	add("/ds/{bucket}/{stream}/snapshot", "/ds/{bucket}/{stream}/snapshot", methods{
+		http.MethodGet:  s.latestSnapshot,
+		http.MethodHead: s.latestSnapshot,
+	})
+	add("/ds/{bucket}/{stream}/snapshot/{offset}", "/ds/{bucket}/{stream}/snapshot/{offset}", methods{
+		http.MethodPut:    s.publishSnapshot,
+		http.MethodGet:    s.readSnapshot,
+		http.MethodHead:   s.readSnapshot,
+		http.MethodDelete: s.deleteSnapshot,
+	})
+	add("/ds/{bucket}/{stream}/bootstrap", "/ds/{bucket}/{stream}/bootstrap", methods{
+		http.MethodGet:  s.bootstrap,
+		http.MethodHead: s.bootstrap,
+	})
+	add("/v1/stream/{path:.+}", "/v1/stream/{path}", streamMethods)
+	return m
+}
+
+// isListing also sees through percent escapes: a spelling is not a way around the
+// reserved id.
+func isListing(r *http.Request, _ *mux.RouteMatch) bool {
+	path := r.URL.EscapedPath()
+	id, err := url.PathUnescape(path[strings.LastIndexByte(path, '/')+1:])
+	return err == nil && id == listingID
+}
+
+// resource dispatches by method and renders errors. The route's name, not the path, is
+// what metrics see.
+func (s *Server) resource(route string, on methods) http.Handler {
+	allowed := []string{http.MethodOptions}
+	for method := range on {
+		allowed = append(allowed, method)
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := w.(*answer)
+		a.route = route
+		h, ok := on[r.Method]
+		if !ok {
+			a.Header().Set(headerAllow, allow)
+			s.fail(a, r, errMethod)
+			return
+		}
+		if err := s.run(h, a, r); err != nil {
+			s.fail(a, r, err)
+		}
+	})
+}
+
+// run keeps bodies away from methods that have no use for them.
+func (s *Server) run(h handler, a *answer, r *http.Request) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		if r.ContentLength != 0 {
+			return errBodyUnexpected
+		}
+	case http.MethodDelete:
+		s.bodies.discard(a, r)
+	}
+	return h(a, r)
+}
+
+func (s *Server) refuse(err error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.fail(w.(*answer), r, err) })
+}
+
+// nameOf returns the stream that a request's path names.
+func nameOf(r *http.Request) (stream.Name, error) {
+	vars := mux.Vars(r)
+	if path, ok := vars["path"]; ok {
+		return flatName(path)
+	}
+	return bucketedName(vars["bucket"], vars["stream"])
+}
+
+// bucketOf returns the bucket that a request's path names.
+func bucketOf(r *http.Request) (string, error) {
+	bucket, err := url.PathUnescape(mux.Vars(r)["bucket"])
+	if err != nil {
+		return "", stream.ErrBucketName
+	}
+	return bucket, stream.CheckBucket(bucket)
+}
+
+// bucketedName decodes two escaped path segments.
+func bucketedName(bucket, id string) (stream.Name, error) {
+	bucket, err := url.PathUnescape(bucket)
+	if err != nil {
+		return stream.Name{}, stream.ErrBucketName
+	}
+	id, err = url.PathUnescape(id)
+	if err != nil {
+		return stream.Name{}, stream.ErrStreamName
+	}
+	return stream.ParseName(bucket, id)
+}
+
+// flatName decodes the escaped segments of a path on the flat surface.
+func flatName(path string) (stream.Name, error) {
+	segments := strings.Split(path, "/")
+	for i, escaped := range segments {
+		s, err := url.PathUnescape(escaped)
+		if err != nil {
+			return stream.Name{}, stream.ErrStreamName
+		}
+		segments[i] = s
+	}
+	return stream.ParsePath(segments)
+}
+
+// nameOfPath returns the stream that the URL path of another stream names, on either
+// surface (B§4.2).
+func nameOfPath(path string) (stream.Name, error) {
+	if strings.ContainsAny(path, "?#") {
+		return stream.Name{}, errForkedFrom
+	}
+	if rest, ok := strings.CutPrefix(path, flatRoot); ok {
+		return flatName(rest)
+	}
+	if rest, ok := strings.CutPrefix(path, bucketRoot); ok {
+		bucket, id, ok := strings.Cut(rest, "/")
+		if ok && !strings.Contains(id, "/") {
+			return bucketedName(bucket, id)
+		}
+	}
+	return stream.Name{}, errForkedFrom
+}

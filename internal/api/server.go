@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"firn/tier"
+)
+
+// Server is the HTTP surface over one store.
+type Server struct {
+	opts    Options
+	store   *tier.Store
+	router  *mux.Router
+	bodies  *bodies
+	cors    cors
+	buffers buffers
+	fanout  *fanout
+	metrics *metrics
+
+	// draining ends when Drain is called; live readers watch it.
+	draining context.Context
+	drain    context.CancelFunc
+}
+
+// New returns the surface over o.Store.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{
+		opts:    o,
+		store:   o.Store,
+		cors:    newCORS(o.CORS),
+		fanout:  newFanout(),
+		metrics: newMetrics(o.Registerer),
+	}
+	s.bodies = newBodies(o.AppendBytes, o.InflightBytes, o.BodyIdleTimeout)
+	s.draining, s.drain = context.WithCancel(context.Background())
+	s.router = s.routes()
+	return s
+}
+
+// Handler returns the handler of all routes. It serves HTTP/1.1 and HTTP/2.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// Drain gives every live reader its closing answer and refuses new ones with 503.
+// Other requests are served on. Call it before [http.Server.Shutdown], which waits
+// for the live readers to be gone.
+func (s *Server) Drain() { s.drain() }
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	a := newAnswer(w, r, s.opts.WriteStallTimeout)
+	began := time.Now()
+	defer func() {
+		v := recover()
+		if v != nil && v != http.ErrAbortHandler {
+			s.panicked(a, r, v)
+			v = nil
+			if a.committed {
+				v = http.ErrAbortHandler
+			}
+		}
+		a.finish()
+		s.metrics.observe(a, r.Method, time.Since(began))
+		if v != nil {
+			panic(v)
+		}
+	}()
+
+	h := a.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	// Whatever may be cached says so itself (B§12.7).
+	h.Set("Cache-Control", "no-store")
+	s.cors.apply(h, r)
+	if r.Method == http.MethodOptions {
+		s.preflight(a, r)
+		return
+	}
+	s.router.ServeHTTP(a, r)
+}
+
+// panicked reports a bug and, while it is still possible, tells the client.
+func (s *Server) panicked(a *answer, r *http.Request, v any) {
+	s.opts.Logger.Error("request panicked", "method", r.Method, "path", r.URL.Path,
+		"err", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if !a.committed {
+		writeProblem(a, r, internalProblem)
+	}
+}

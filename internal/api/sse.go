@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"firn/pkg/stream"
+	"firn/tier"
+)
+
+// heartbeat is a comment: it keeps idle connections open and means nothing to parsers.
+var heartbeat = []byte(":\n\n")
+
+// errEnded: an event stream has reached its age, or the server is stopping.
+var errEnded = errors.New("event stream has ended")
+
+// events serves a read as Server-Sent Events (B§5.8). It ends with the stream, or after
+// a while, for caches to collapse readers; the client then comes back with the last
+// offset it was told.
+func (s *Server) events(a *answer, r *http.Request, name stream.Name, q readQuery) error {
+	if err := s.admitLive(a); err != nil {
+		return err
+	}
+	cursor, err := nextCursor(s.opts.Clock(), q.cursor, s.opts.Random)
+	if err != nil {
+		return s.unlessMissing(r.Context(), name, err)
+	}
+	f, err := s.store.Follow(r.Context(), name, q.start)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer s.metrics.liveReader("sse")()
+
+	// The first page comes before the header: its errors can still be told.
+	page, err := f.Next(r.Context())
+	if err != nil {
+		return err
+	}
+	e := &eventStream{s: s, a: a, follower: f, cursor: cursor}
+	e.as = encodingOf(page.Info.ContentType, page.Info.Mode)
+	h := a.Header()
+	h.Set(headerContentType, "text/event-stream")
+	h.Set(headerCacheControl, "no-cache, no-store, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	if e.as == asBase64 {
+		h.Set(headerSSEEncoding, "base64")
+	}
+	a.WriteHeader(http.StatusOK)
+
+	switch err := e.run(r, page); {
+	case err == nil, errors.Is(err, errEnded), r.Context().Err() != nil:
+	case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrGone):
+		// Deleted or expired. The connection ends; coming back tells the client why.
+	default:
+		s.opts.Logger.Warn("event stream broke off", "stream", name.String(), "err", err)
+	}
+	return nil
+}
+
+// eventStream is one connection's events.
+type eventStream struct {
+	s        *Server
+	a        *answer
+	follower *tier.Follower
+	as       encoding
+	text     textCut
+
+	cursor int64   // never goes back
+	told   bool    // a control event was sent
+	last   control // the last one
+}
+
+// run sends pages until the stream is closed, errEnded, or an error.
+func (e *eventStream) run(r *http.Request, page tier.Page) error {
+	end, cancel := e.s.patience(r, e.s.opts.SSEMaxAge)
+	defer cancel()
+	for {
+		closed, upToDate := page.Closed, page.UpToDate
+		err := e.send(&page)
+		page.Release()
+		switch {
+		case err != nil || closed:
+			return err
+		case upToDate:
+			err = e.wait(r.Context(), end)
+		case end.Err() != nil:
+			err = errEnded
+		}
+		if err != nil {
+			return err
+		}
+		if page, err = e.follower.Next(r.Context()); err != nil {
+			return err
+		}
+	}
+}
+
+// send delivers a page and says where it ends. When a page brings nothing that the
+// client does not know, it is silent.
+func (e *eventStream) send(p *tier.Page) error {
+	e.s.metrics.read(p)
+	data, c := p.Data, control{offset: p.Next, upToDate: p.UpToDate, closed: p.Closed}
+	if e.as == asText {
+		var held int
+		data, held = e.text.next(p.Data, p.Closed)
+		c.offset.Position -= uint64(held)
+	}
+	e.cursor = max(e.cursor, intervalAt(e.s.opts.Clock()))
+	c.cursor = e.cursor
+	if known := e.last; len(data) == 0 && e.told {
+		known.cursor = c.cursor
+		if known == c {
+			return nil
+		}
+	}
+	return e.emit(p.Info.ID, data, c)
+}
+
+// emit sends a data event and its control event in one write and one flush.
+func (e *eventStream) emit(id stream.ID, data []byte, c control) error {
+	var event []byte
+	if len(data) > 0 && len(data) <= sharedBytes {
+		key := eventKey{id, c.offset.Position - uint64(len(data)), c.offset.Position, c.cursor, c.upToDate, c.closed}
+		event = e.s.fanout.event(key, func() []byte { return appendEvent(nil, data, e.as, c) })
+	} else {
+		buf := e.s.buffers.get(len(data)*4/3 + 512)
+		defer e.s.buffers.put(buf)
+		*buf = appendEvent(*buf, data, e.as, c)
+		event = *buf
+	}
+	e.told, e.last = true, c
+	return e.write(event)
+}
+
+// wait returns nil when there is something new. In silence it sends heartbeats, at the
+// end a last control event.
+func (e *eventStream) wait(request, end context.Context) error {
+	for {
+		ctx, cancel := context.WithTimeout(end, e.s.opts.SSEHeartbeat)
+		err := e.follower.Wait(ctx)
+		quiet := ctx.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case request.Err() != nil:
+			return request.Err()
+		case end.Err() != nil:
+			e.last.cursor = max(e.cursor, intervalAt(e.s.opts.Clock()))
+			if err := e.write(appendControl(nil, e.last)); err != nil {
+				return err
+			}
+			return errEnded
+		case !quiet:
+			return err
+		}
+		if err := e.write(heartbeat); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *eventStream) write(b []byte) error {
+	if _, err := e.a.Write(b); err != nil {
+		return err
+	}
+	return e.a.Flush()
+}
