@@ -59,10 +59,11 @@ type Config struct {
 
 // Cold configures the bucket behind the cold tier.
 type Cold struct {
-	// The bucket. Empty is `file://{data_dir}/cold`. `file:///srv/archive` and
-	// `file://./archive` are directories. `s3://bucket/prefix` is S3 or a store
-	// that speaks its protocol, with the parameters `region`, `endpoint` (an http
-	// or https URL) and `path_style=true`, as in
+	// The bucket, `file://DIRECTORY` or `s3://BUCKET/PREFIX`, or `none`. Empty is
+	// `file://{data_dir}/cold`. Directories are written `file:///srv/archive` or,
+	// relative to where the server is started, `file://./archive`. With `s3` go
+	// the parameters `region`, `endpoint` (the http or https URL of a store that is
+	// not AWS) and `path_style=true`, as in
 	// `s3://archive/firn?endpoint=http://minio:9000&path_style=true`.
 	// With `none` nothing is sealed: all streams have to fit into the hot tier.
 	// In the file the URL may also stand alone: `cold: none`.

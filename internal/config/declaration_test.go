@@ -23,11 +23,12 @@ func TestDeclarations(t *testing.T) {
 			t.Errorf("%s is taken for a variable of Kubernetes", envName(path))
 		}
 	}
+	m := readManual()
 	for _, s := range declared().settings() {
 		if s.tag.Get("key") == "" {
 			t.Errorf("%v has no key", s.index)
 		}
-		if strings.Contains(s.doc, "\n\n") || strings.Contains(s.doc, "${") {
+		if doc := m.of(s.field); strings.Contains(doc, "\n\n") || strings.Contains(doc, "${") {
 			t.Errorf("the comment of %s has two paragraphs, or a variable of kong", s.path)
 		}
 		if _, enum := s.tag.Lookup("enum"); enum || !s.in(&Config{}).CanInt() {

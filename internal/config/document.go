@@ -36,21 +36,22 @@ range and settings that contradict each other. All of them are reported at once,
 func Document(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(preface)
+	m := readManual()
 	for _, sec := range declared().sections {
 		if sec.path == "" {
 			b.WriteString("\n## Top level\n")
 		} else {
-			fmt.Fprintf(b, "\n## %s\n\n%s\n", sec.path, sec.doc)
+			fmt.Fprintf(b, "\n## %s\n\n%s\n", sec.path, m.of(sec.field))
 		}
 		for _, s := range sec.settings {
-			s.document(b)
+			s.document(b, m)
 		}
 	}
 	return b.Flush()
 }
 
-func (s setting) document(w io.Writer) {
-	fmt.Fprintf(w, "\n### `%s`\n\n%s\n\n", s.path, s.doc)
+func (s setting) document(w io.Writer, m manual) {
+	fmt.Fprintf(w, "\n### `%s`\n\n%s\n\n", s.path, m.of(s.field))
 	fmt.Fprintf(w, "- Default: %s\n", s.defaultText())
 	if bounds := s.rangeText(); bounds != "" {
 		fmt.Fprintf(w, "- Values: %s\n", bounds)

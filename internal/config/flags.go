@@ -17,7 +17,7 @@ type Flags struct {
 
 // NewFlags returns a set of flags, none of them given.
 func NewFlags() *Flags {
-	f := &Flags{}
+	f, m := &Flags{}, readManual()
 	var fields []reflect.StructField
 	for _, sec := range declared().sections {
 		for _, s := range sec.settings {
@@ -26,7 +26,7 @@ func NewFlags() *Flags {
 				path += fileSuffix
 			}
 			f.paths = append(f.paths, path)
-			fields = append(fields, s.flagField(len(fields), path, sec.path))
+			fields = append(fields, s.flagField(len(fields), path, sec.path, m.of(s.field)))
 		}
 	}
 	f.target = reflect.New(reflect.StructOf(fields))
@@ -54,14 +54,14 @@ func (f *Flags) Values() map[string]string {
 
 // flagField declares the flag of a setting. Its value is text, which [Load] parses
 // like that of all other sources; only a bool is one, to be given without a value.
-func (s setting) flagField(i int, path, group string) reflect.StructField {
+func (s setting) flagField(i int, path, group, doc string) reflect.StructField {
 	typ := reflect.TypeFor[*string]()
 	if s.typ.Kind() == reflect.Bool {
 		typ = reflect.TypeFor[*bool]()
 	}
 	tag := new(tagBuilder)
 	tag.add("name", flagName(path))
-	tag.add("help", s.flagHelp())
+	tag.add("help", s.flagHelp(doc))
 	tag.add("placeholder", s.argument())
 	tag.add("group", group)
 	if alias := s.tag.Get("alias"); alias != "" {
@@ -82,8 +82,8 @@ func (b *tagBuilder) tag() reflect.StructTag { return reflect.StructTag(strings.
 
 // flagHelp is one line: the first sentence of the manual, the default, another
 // name of the flag.
-func (s setting) flagHelp() string {
-	help := firstSentence(s.doc)
+func (s setting) flagHelp(doc string) string {
+	help := firstSentence(doc)
 	if s.secret() {
 		help = "File that holds the secret: " + help
 	}
@@ -91,7 +91,7 @@ func (s setting) flagHelp() string {
 	if alias := s.tag.Get("alias"); alias != "" {
 		notes = append(notes, "also --"+flagName(alias))
 	}
-	if text := strings.Join(s.defaultItems(), ","); text != "" {
+	if text := strings.Join(s.defaultItems(), ","); text != "" && s.typ.Kind() != reflect.Bool {
 		notes = append(notes, "default "+text)
 	}
 	if len(notes) == 0 {

@@ -4,17 +4,16 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"reflect"
 	"strings"
 )
 
-// manual is the comments of the fields in config.go, by struct and field name. The
+// manual is the comments of the fields in config.go, by "Struct.Field". The
 // binary carries that file's text, because comments are not to be had otherwise,
 // and a second copy of them would go stale.
 type manual map[string]string
 
-// readManual panics if the file does not parse or a comment is missing: either is
-// a bug that every test of the package finds.
+// readManual reads them. It takes about a millisecond, which is why [Load] does
+// without.
 func readManual() manual {
 	f, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -36,11 +35,11 @@ func readManual() manual {
 	return m
 }
 
-// doc is the comment of a field.
-func (m manual) doc(owner reflect.Type, f reflect.StructField) string {
-	text := m[owner.Name()+"."+f.Name]
+// of returns the comment of a field, its lines as in the source.
+func (m manual) of(field string) string {
+	text := m[field]
 	if text == "" {
-		panic("config: " + owner.Name() + "." + f.Name + " has no comment")
+		panic("config: " + field + " has no comment")
 	}
 	return text
 }

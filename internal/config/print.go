@@ -13,18 +13,20 @@ import (
 // are comments that say whether they are set.
 func Print(w io.Writer, c Config, origins Origins) error {
 	b := bufio.NewWriter(w)
+	m := readManual()
 	for _, sec := range declared().sections {
 		indent := ""
 		if sec.path != "" {
 			indent = "  "
 			fmt.Fprintf(b, "\n")
-			writeComment(b, "", sec.doc)
+			writeComment(b, "", m.of(sec.field))
 			fmt.Fprintf(b, "%s:\n", sec.path)
 		}
 		for i, s := range sec.settings {
 			if i > 0 {
 				fmt.Fprintf(b, "\n")
 			}
+			writeComment(b, indent, m.of(s.field))
 			s.print(b, indent, c, origins)
 		}
 	}
@@ -32,7 +34,6 @@ func Print(w io.Writer, c Config, origins Origins) error {
 }
 
 func (s setting) print(w io.Writer, indent string, c Config, origins Origins) {
-	writeComment(w, indent, s.doc)
 	if bounds := s.rangeText(); bounds != "" {
 		fmt.Fprintf(w, "%s# Values: %s.\n", indent, bounds)
 	}

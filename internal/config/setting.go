@@ -13,16 +13,16 @@ import (
 // setting is one declaration: a field of [Config] or of one of its sections.
 type setting struct {
 	path  string // "hot.max_bytes"
+	field string // "Hot.MaxBytes", its name in the manual
 	index []int  // of the field in Config
 	typ   reflect.Type
 	tag   reflect.StructTag
-	doc   string // the field's comment, one paragraph, lines as in the source
 }
 
 // section is a field of [Config] that holds settings.
 type section struct {
 	path     string // "hot"; empty for the settings that are in no section
-	doc      string
+	field    string // "Config.Hot"
 	settings []setting
 }
 
@@ -41,38 +41,39 @@ type spelling struct {
 
 const fileSuffix = "_file"
 
-// declared reads the declarations from the fields and comments of [Config].
+// declared reads the declarations from the fields of [Config].
 func declared() schema {
-	m := readManual()
 	var s schema
 	s.sections = append(s.sections, section{})
 	root := reflect.TypeFor[Config]()
 	for i := range root.NumField() {
 		f := root.Field(i)
 		if !isSection(f.Type) {
-			s.sections[0].settings = append(s.sections[0].settings, newSetting(m, root, f, ""))
+			s.sections[0].settings = append(s.sections[0].settings, newSetting(root, f, ""))
 			continue
 		}
-		sec := section{path: f.Tag.Get("key"), doc: m.doc(root, f)}
+		sec := section{path: f.Tag.Get("key"), field: fieldName(root, f)}
 		for j := range f.Type.NumField() {
 			sub := f.Type.Field(j)
 			sub.Index = []int{i, j}
-			sec.settings = append(sec.settings, newSetting(m, f.Type, sub, sec.path+"."))
+			sec.settings = append(sec.settings, newSetting(f.Type, sub, sec.path+"."))
 		}
 		s.sections = append(s.sections, sec)
 	}
 	return s
 }
 
-func newSetting(m manual, owner reflect.Type, f reflect.StructField, prefix string) setting {
+func newSetting(owner reflect.Type, f reflect.StructField, prefix string) setting {
 	return setting{
 		path:  prefix + f.Tag.Get("key"),
+		field: fieldName(owner, f),
 		index: f.Index,
 		typ:   f.Type,
 		tag:   f.Tag,
-		doc:   m.doc(owner, f),
 	}
 }
+
+func fieldName(owner reflect.Type, f reflect.StructField) string { return owner.Name() + "." + f.Name }
 
 // isSection tells the structs that group settings from those that are a value.
 func isSection(t reflect.Type) bool {
