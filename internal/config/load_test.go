@@ -155,6 +155,16 @@ func TestLoadEnvironment(t *testing.T) {
 	}
 }
 
+func TestLoadFileGoesBeforeVariable(t *testing.T) {
+	_, origins, err := load("listen: :0", []string{"FIRN_CONFIG=other.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := origins.Of("listen"); got != "firn.yaml:1" {
+		t.Errorf("listen is from %s", got)
+	}
+}
+
 func TestLoadSecretLaterSourceWins(t *testing.T) {
 	c, _, err := load("admin: {token: from-yaml}", []string{"FIRN_ADMIN_TOKEN_FILE=/run/token"}, nil)
 	if err != nil {
@@ -231,7 +241,7 @@ func TestLoadRefuses(t *testing.T) {
 			want: "firn.yaml:1: admin.token: the file /run/empty is empty: write the secret into it"},
 		{name: "conflict, with origin", yaml: "seal:\n  target_bytes: 1GiB\nhot:\n  max_bytes: 512MiB\n",
 			want: "firn.yaml:4: hot.max_bytes: 512MiB is smaller than seal.target_bytes (1GiB): the budget has to hold a segment; raise the one or lower the other"},
-		{name: "no conflict with what could not be read", yaml: "seal: {target_bytes: 1GiB}\nhot: {max_bytes: 9XiB}\n",
+		{name: "no conflict with what could not be read", yaml: "hot:\n  max_bytes: 9XiB\n  hard_bytes: 1GiB\n", // the default would be above it
 			want: `firn.yaml:2: hot.max_bytes: "9XiB" has no unit of size: use KiB, MiB, GiB or TiB`},
 	}
 	for _, tt := range tests {

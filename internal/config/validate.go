@@ -81,6 +81,9 @@ func (c Config) conflicts() Problems {
 type refuseFunc func(message string, paths ...string)
 
 func (c Config) checkListeners(refuse refuseFunc) {
+	if strings.ContainsFunc(string(c.Admin.Token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		refuse("holds white space or characters that cannot be sent in a header: use letters and digits", "admin.token")
+	}
 	host, port, err := splitAddress(c.Listen)
 	if err != nil {
 		refuse(err.Error(), "listen")
@@ -94,11 +97,8 @@ func (c Config) checkListeners(refuse refuseFunc) {
 		refuse("is the same address as listen: give it another port", "admin.listen", "listen")
 	}
 	if !loopback(adminHost) && c.Admin.Token == "" {
-		refuse(fmt.Sprintf("%s can be reached by other machines and there is no admin.token: set one (or %s), or listen on 127.0.0.1",
-			c.Admin.Listen, "admin.token"+fileSuffix), "admin.listen", "admin.token")
-	}
-	if strings.ContainsFunc(string(c.Admin.Token), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		refuse("holds white space or characters that cannot be sent in a header: use letters and digits", "admin.token")
+		refuse(fmt.Sprintf("%s can be reached by other machines and there is no admin.token: set one (or admin.token_file), or listen on 127.0.0.1",
+			c.Admin.Listen), "admin.listen", "admin.token")
 	}
 }
 
