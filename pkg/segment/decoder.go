@@ -66,15 +66,14 @@ func (d *Decoder) DecodeFrame(dst, compressed []byte, f Frame) ([]byte, error) {
 }
 
 // checkHeader refuses frames that lie about the size of their content before
-// memory is allocated for it, and frames without a checksum of their content.
+// memory is allocated for it, and frames without a checksum of their content,
+// which skippable ones are too.
 func checkHeader(compressed []byte, f Frame) error {
 	var h zstd.Header
 	if err := h.Decode(compressed); err != nil {
 		return corrupt("frame header: %v", err)
 	}
 	switch {
-	case h.Skippable:
-		return corrupt("frame is a skippable one")
 	case !h.HasCheckSum:
 		return corrupt("frame has no content checksum")
 	case !h.HasFCS || h.FrameContentSize != uint64(f.Content):

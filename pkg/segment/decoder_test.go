@@ -80,6 +80,8 @@ func TestDecodeFrameBombs(t *testing.T) {
 	bomb := compress(t, make([]byte, segment.MaxFrameContent+1))
 	forged := forgeSize(t, bomb, 10_000)
 	huge := forgeSize(t, bomb, segment.MaxFrameContent+1)
+	small := compress(t, make([]byte, 10_000))
+	behind := append(bytes.Clone(small), compress(t, make([]byte, segment.MaxFrameContent/2))...)
 	for _, tc := range []struct {
 		name string
 		z    []byte
@@ -87,6 +89,7 @@ func TestDecodeFrameBombs(t *testing.T) {
 	}{
 		{"declared", bomb, frameOf(bomb, segment.MaxFrameContent+1)},
 		{"denied by the catalog", bomb, frameOf(bomb, 10_000)},
+		{"behind an honest frame", behind, frameOf(behind, 10_000)},
 		{"declared as less", forged, frameOf(forged, 10_000)},
 		{"declared as more than the catalog says", huge, frameOf(huge, 10_000)},
 	} {

@@ -82,8 +82,8 @@ func read(t testing.TB, d *segment.Decoder, object []byte, r *segment.Ref, from,
 	var out []byte
 	at := from
 	for _, p := range s.Parts {
-		if p.From != at {
-			t.Fatalf("part begins at %d, want %d", p.From, at)
+		if p.From != at || p.To <= p.From {
+			t.Fatalf("part is [%d,%d), want some bytes from %d", p.From, p.To, at)
 		}
 		content, err := d.DecodeFrame(nil, body[:p.Length], p.Frame)
 		if err != nil {

@@ -326,6 +326,17 @@ func TestUnknownVersionIsNamed(t *testing.T) {
 	}
 }
 
+func TestReservedByteIsZero(t *testing.T) {
+	s, _ := small(t)
+	object := retail(t, s, func(body []byte) []byte {
+		body[11] = 1
+		return body
+	})
+	if _, err := segment.ParseTail(object, int64(len(object))); !errors.Is(err, segment.ErrCorrupt) {
+		t.Fatalf("parse: %v, want ErrCorrupt", err)
+	}
+}
+
 // A message that is cut between frames or ranges has right checksums everywhere.
 func TestVerifyFindsCutMessages(t *testing.T) {
 	e, d := newEncoder(t, segment.Options{FrameBytes: 16}), newDecoder(t)

@@ -97,8 +97,8 @@ func (w *Writer) fillBytes(data []byte, timeMs uint64) []byte {
 	return data[n:]
 }
 
-// fillMessages is fillBytes for messages: a frame ends after the last one that
-// fits, or after the only one if that is larger than a frame.
+// fillMessages is fillBytes for messages: a frame is cut when the next one does
+// not fit. A message that is larger than a frame gets one of its own.
 func (w *Writer) fillMessages(data []byte, timeMs uint64) []byte {
 	room := w.enc.frameBytes - len(w.content) // negative inside a large message
 	if len(data) <= room {
@@ -107,16 +107,14 @@ func (w *Writer) fillMessages(data []byte, timeMs uint64) []byte {
 	}
 	if i := bytes.LastIndexByte(data[:max(room, 0)], '\n'); i >= 0 {
 		w.takeMessages(data[:i+1], timeMs)
-		w.cut(w.whole)
 		return data[i+1:]
 	}
 	if w.whole > 0 {
 		w.cut(w.whole)
 		return data
 	}
-	i := bytes.IndexByte(data, '\n')
-	n := i + 1
-	if i < 0 {
+	n := bytes.IndexByte(data, '\n') + 1
+	if n == 0 {
 		n = len(data)
 	}
 	if len(w.content)+n > MaxFrameContent {
@@ -124,9 +122,6 @@ func (w *Writer) fillMessages(data []byte, timeMs uint64) []byte {
 		return nil
 	}
 	w.takeMessages(data[:n], timeMs)
-	if i >= 0 {
-		w.cut(w.whole)
-	}
 	return data[n:]
 }
 

@@ -49,6 +49,7 @@ func TestCuts(t *testing.T) {
 		{"json fit exactly", jsonMeta, msg(4, 4, 4, 4, 4), []int{16, 4}},
 		{"json next does not fit", jsonMeta, msg(10, 7), []int{10, 7}},
 		{"json large after small", jsonMeta, msg(4, 4, 40, 4), []int{8, 40, 4}},
+		{"json large after one small", jsonMeta, msg(4, 40), []int{4, 40}},
 		{"json large ones", jsonMeta, msg(17, 40, 16, 100), []int{17, 40, 16, 100}},
 		{"json large first", jsonMeta, msg(33, 3), []int{33, 3}},
 		{"json nothing but lf", jsonMeta, strings.Repeat("\n", 33), []int{16, 16, 1}},
