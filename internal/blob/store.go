@@ -81,7 +81,7 @@ type PutOptions struct {
 type Info struct {
 	Key  string
 	Size int64 // bytes
-	// ETag changes whenever the object is replaced. Its form is the store's.
+	// ETag changes when the object is replaced by other bytes. Its form is the store's.
 	ETag string
 	// Modified is when the object was written, by the store's clock. Zero in
 	// the result of a Put.
