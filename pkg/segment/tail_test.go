@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -323,6 +324,27 @@ func TestUnknownVersionIsNamed(t *testing.T) {
 	_, err := segment.ParseTail(object, int64(len(object)))
 	if !errors.Is(err, segment.ErrVersion) || errors.Is(err, segment.ErrCorrupt) || !strings.Contains(err.Error(), "version 2") {
 		t.Fatalf("parse: %v, want ErrVersion that names version 2", err)
+	}
+}
+
+// Counts are believed only as far as the input could hold them.
+func TestParseTailAllocates(t *testing.T) {
+	s, _ := small(t)
+	for name, at := range map[string]int{"entries": 12, "frames": 16} {
+		object := retail(t, s, func(body []byte) []byte {
+			binary.BigEndian.PutUint32(body[at:], 1<<27)
+			return body
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := segment.ParseTail(object, int64(len(object)))
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, segment.ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			t.Errorf("%s: allocated %d bytes", name, n)
+		}
 	}
 }
 
