@@ -47,7 +47,7 @@ func (s *Server) bootstrap(a *answer, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	m := &multipart{w: bufio.NewWriterSize(a, pieceBytes), boundary: boundary}
+	m := &multipartWriter{w: bufio.NewWriterSize(a, pieceBytes), boundary: boundary}
 	if err := writeBootstrap(m, r, boot); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *Server) bootstrap(a *answer, r *http.Request) error {
 
 // writeBootstrap writes the parts: the snapshot, empty when there is none; then one
 // part a message, or one part in all when the stream has no messages.
-func writeBootstrap(m *multipart, r *http.Request, boot *tier.Bootstrap) error {
+func writeBootstrap(m *multipartWriter, r *http.Request, boot *tier.Bootstrap) error {
 	if boot.Snapshot == nil {
 		m.part(stream.DefaultContentType)
 	} else {

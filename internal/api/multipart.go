@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// multipart writes a multipart/mixed entity (RFC 2046 §5.1): no preamble, no epilogue,
+// multipartWriter writes a multipart/mixed entity (RFC 2046 §5.1): no preamble, no epilogue,
 // parts with a Content-Type and nothing else. The first error is kept by the writer and
 // returned by close.
-type multipart struct {
+type multipartWriter struct {
 	w        *bufio.Writer
 	boundary string
 	open     bool // a part was begun
@@ -26,7 +26,7 @@ func newBoundary(random io.Reader) (string, error) {
 }
 
 // part begins the next part; its body is what is written to w until the next call.
-func (m *multipart) part(contentType string) {
+func (m *multipartWriter) part(contentType string) {
 	m.delimiter()
 	m.w.WriteString("\r\nContent-Type: ")
 	m.w.WriteString(contentType)
@@ -35,14 +35,14 @@ func (m *multipart) part(contentType string) {
 
 // close ends the last part and the entity. Without it no parser takes the entity for
 // whole.
-func (m *multipart) close() error {
+func (m *multipartWriter) close() error {
 	m.delimiter()
 	m.w.WriteString("--\r\n")
 	return m.w.Flush()
 }
 
 // delimiter begins with the line end that belongs to it, not to the part before.
-func (m *multipart) delimiter() {
+func (m *multipartWriter) delimiter() {
 	if m.open {
 		m.w.WriteString("\r\n")
 	}

@@ -170,7 +170,8 @@ const statusClientGone = 499
 // fail answers a request that ended with an error. When the header is already out,
 // the transfer is broken off, so that the client cannot take a part for the whole.
 func (s *Server) fail(a *answer, r *http.Request, err error) {
-	gone := r.Context().Err() != nil
+	// A stalled or cut body ends the context, too; its sender may still be listening.
+	gone := r.Context().Err() != nil && errors.Is(err, context.Canceled)
 	p, known := problemOf(err)
 	if p.Status >= 500 && !gone && !errors.Is(err, errDraining) && !errors.Is(err, errInflight) {
 		log := s.opts.Logger.Warn

@@ -58,11 +58,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		v := recover()
 		if v != nil && v != http.ErrAbortHandler {
-			s.panicked(a, r, v)
-			v = nil
-			if a.committed {
-				v = http.ErrAbortHandler
-			}
+			v = s.panicked(a, r, v)
 		}
 		a.finish()
 		s.metrics.observe(a, r.Method, time.Since(began))
@@ -84,11 +80,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.router.ServeHTTP(a, r)
 }
 
-// panicked reports a bug and, while it is still possible, tells the client.
-func (s *Server) panicked(a *answer, r *http.Request, v any) {
+// panicked reports a bug and tells the client. When it is too late for that it returns
+// what breaks the transfer off.
+func (s *Server) panicked(a *answer, r *http.Request, v any) (abort any) {
 	s.opts.Logger.Error("request panicked", "method", r.Method, "path", r.URL.Path,
 		"err", fmt.Sprint(v), "stack", string(debug.Stack()))
-	if !a.committed {
-		writeProblem(a, r, internalProblem)
+	if a.committed {
+		return http.ErrAbortHandler
 	}
+	writeProblem(a, r, internalProblem)
+	return nil
 }
