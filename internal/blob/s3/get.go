@@ -150,8 +150,8 @@ func (s *Store) stat(ctx context.Context, key string) (blob.Info, error) {
 	defer cancel()
 	out, err := s.client.HeadObject(rctx, &s3.HeadObjectInput{Bucket: &s.opts.Bucket, Key: &k})
 	if err != nil {
-		if answerOf(err).status == http.StatusNotFound {
-			return blob.Info{}, s.whyAbsent(ctx, k)
+		if answerOf(err).status/100 == 4 {
+			return blob.Info{}, s.why(ctx, k)
 		}
 		return blob.Info{}, s.meaning(ctx, err)
 	}
@@ -161,14 +161,15 @@ func (s *Store) stat(ctx context.Context, key string) (blob.Info, error) {
 	return blob.Info{Key: key, Size: *out.ContentLength, ETag: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}, nil
 }
 
-// whyAbsent finds out what a 404 to a HEAD means, which has no body to say so.
-func (s *Store) whyAbsent(ctx context.Context, k string) error {
+// why finds out what a refusal of a HEAD means, such as 404: it has no body to say
+// so.
+func (s *Store) why(ctx context.Context, k string) error {
 	rctx, cancel := context.WithTimeoutCause(ctx, s.budget(0), errStalled)
 	defer cancel()
 	out, err := s.client.GetObject(rctx, &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: &k, Range: aws.String("bytes=0-0")})
 	if err == nil {
 		out.Body.Close()
-		return fmt.Errorf("%w: object appeared meanwhile", blob.ErrUnavailable)
+		return fmt.Errorf("%w: the answer changed meanwhile", blob.ErrUnavailable)
 	}
 	return s.meaning(ctx, err)
 }
