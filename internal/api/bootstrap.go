@@ -32,7 +32,6 @@ func (s *Server) bootstrap(a *answer, r *http.Request) error {
 		return err
 	}
 	defer boot.Close()
-	s.metrics.bootstrap(boot.Partial)
 
 	h := a.Header()
 	h.Set(headerContentType, "multipart/mixed; boundary="+boundary)
@@ -47,6 +46,7 @@ func (s *Server) bootstrap(a *answer, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	s.metrics.bootstrap(boot.Partial)
 	m := &multipartWriter{w: bufio.NewWriterSize(a, pieceBytes), boundary: boundary}
 	if err := writeBootstrap(m, r, boot); err != nil {
 		return err

@@ -30,21 +30,17 @@ type cors struct{ CORS }
 
 func newCORS(c CORS) cors { return cors{CORS{Off: c.Off, Origins: slices.Clone(c.Origins)}} }
 
-// apply marks every answer, errors too: a script must see why it failed.
+// apply marks the answers to listed origins, errors too: a script must see why it
+// failed. When every origin is admitted the headers are fixed.
 func (c cors) apply(h http.Header, r *http.Request) {
-	switch origin := r.Header.Get("Origin"); {
-	case c.Off:
+	if c.Off || len(c.Origins) == 0 {
 		return
-	case len(c.Origins) == 0:
-		h.Set("Access-Control-Allow-Origin", "*")
-	default:
-		h.Add("Vary", "Origin")
-		if !slices.Contains(c.Origins, origin) {
-			return
-		}
-		h.Set("Access-Control-Allow-Origin", origin)
 	}
-	h.Set("Access-Control-Expose-Headers", corsExpose)
+	h.Add("Vary", "Origin")
+	if origin := r.Header.Get("Origin"); slices.Contains(c.Origins, origin) {
+		h.Set(headerAllowOrigin, origin)
+		h.Set(headerExposeHeaders, corsExpose)
+	}
 }
 
 // preflight answers OPTIONS for every path alike: what exists is not its business.
@@ -52,8 +48,8 @@ func (s *Server) preflight(a *answer, r *http.Request) {
 	a.route = "preflight"
 	h := a.Header()
 	h.Set(headerAllow, corsMethods)
-	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Del("Access-Control-Expose-Headers")
+	if h.Get(headerAllowOrigin) != "" {
+		h.Del(headerExposeHeaders)
 		h.Set("Access-Control-Allow-Methods", corsMethods)
 		h.Set("Access-Control-Allow-Headers", corsAllow)
 		h.Set("Access-Control-Max-Age", "86400")

@@ -5,6 +5,8 @@ import "net/http"
 // Header names in the canonical form of net/http, which needs no work to look up.
 const (
 	headerAllow          = "Allow"
+	headerAllowOrigin    = "Access-Control-Allow-Origin"
+	headerExposeHeaders  = "Access-Control-Expose-Headers"
 	headerCacheControl   = "Cache-Control"
 	headerContentLength  = "Content-Length"
 	headerContentType    = "Content-Type"
@@ -37,4 +39,26 @@ func setTrue(h http.Header, name string, condition bool) {
 	if condition {
 		h.Set(name, "true")
 	}
+}
+
+// fixedHeader is the same on every answer; its values are shared by all, and replaced,
+// never changed.
+type fixedHeader struct {
+	name   string
+	values []string
+}
+
+// fixedHeaders are what every answer begins with (B§12.7).
+func fixedHeaders(c CORS) []fixedHeader {
+	fixed := []fixedHeader{
+		{"X-Content-Type-Options", []string{"nosniff"}},
+		{"Cross-Origin-Resource-Policy", []string{"cross-origin"}},
+		{headerCacheControl, []string{"no-store"}}, // what may be cached says so itself
+	}
+	if !c.Off && len(c.Origins) == 0 {
+		fixed = append(fixed,
+			fixedHeader{headerAllowOrigin, []string{"*"}},
+			fixedHeader{headerExposeHeaders, []string{corsExpose}})
+	}
+	return fixed
 }

@@ -19,6 +19,7 @@ type Server struct {
 	router  *mux.Router
 	bodies  *bodies
 	cors    cors
+	fixed   []fixedHeader
 	buffers buffers
 	fanout  *fanout
 	metrics *metrics
@@ -38,6 +39,7 @@ func New(o Options) *Server {
 		fanout:  newFanout(),
 		metrics: newMetrics(o.Registerer),
 	}
+	s.fixed = fixedHeaders(o.CORS)
 	s.bodies = newBodies(o.AppendBytes, o.InflightBytes, o.BodyIdleTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.router = s.routes()
@@ -68,10 +70,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}()
 
 	h := a.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	// Whatever may be cached says so itself (B§12.7).
-	h.Set("Cache-Control", "no-store")
+	for _, f := range s.fixed {
+		h[f.name] = f.values
+	}
 	s.cors.apply(h, r)
 	if r.Method == http.MethodOptions {
 		s.preflight(a, r)

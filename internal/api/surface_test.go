@@ -14,10 +14,13 @@ import (
 )
 
 // serve starts a server over a surface.
-func serve(t *testing.T, o api.Options) *httptest.Server {
+func serve(t *testing.T, o api.Options) *httptest.Server { return listen(t, api.New(o), o) }
+
+// listen starts a server over s with the settings of production.
+func listen(t testing.TB, s *api.Server, o api.Options) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(nil)
-	srv.Config = api.NewHTTPServer(api.New(o).Handler(), o)
+	srv.Config = api.NewHTTPServer(s.Handler(), o)
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return srv
