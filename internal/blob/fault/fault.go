@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -164,10 +165,9 @@ func (s *Store) take(op Op, keys ...string) *Fault {
 		if l.Op != "" && l.Op != op || l.Op == List && l.Kind == Hide {
 			continue
 		}
-		for _, k := range keys {
-			if strings.Contains(k, l.Key) && l.fire() {
-				return &l.Fault
-			}
+		matches := func(k string) bool { return strings.Contains(k, l.Key) }
+		if slices.ContainsFunc(keys, matches) && l.fire() {
+			return &l.Fault
 		}
 	}
 	return nil

@@ -26,6 +26,11 @@ func (s *Store) Get(ctx context.Context, key string, off, n int64) (io.ReadClose
 		r.body.Close()
 		return nil, blob.Info{}, fmt.Errorf("get %s: %w: %w", key, blob.ErrCorrupt, err)
 	}
+	if r.left == 0 {
+		// Nothing can break off any more.
+		r.body.Close()
+		r.body = io.NopCloser(eof{})
+	}
 	return r, r.info, nil
 }
 
@@ -56,6 +61,8 @@ func (r *reader) Read(p []byte) (int, error) {
 			err = fmt.Errorf("get %s: %w: body ended early", r.key, blob.ErrCorrupt)
 		}
 		switch {
+		case r.left == 0 && errors.Is(err, blob.ErrUnavailable) && r.ctx.Err() == nil:
+			r.err = io.EOF // broken off after the last byte
 		case err != nil && blob.Retryable(err) && r.left > 0:
 			r.resume(err)
 		case err != nil:
@@ -98,16 +105,16 @@ func (r *reader) resume(cause error) {
 		}
 		if info.ETag != r.info.ETag || info.Size != r.info.Size {
 			body.Close()
-			// Not ErrCorrupt: nothing is damaged, and the same call made anew
-			// reads the new object.
-			return fmt.Errorf("get %s: %w: object was replaced while being read", r.key, blob.ErrPrecondition)
+			return errReplaced
 		}
 		r.body = body
 		return nil
 	})
-	if err != nil {
-		r.err = err
+	if errors.Is(err, errReplaced) {
+		// The same Get made anew would succeed.
+		err = fmt.Errorf("get %s: %w: %w", r.key, blob.ErrUnavailable, err)
 	}
+	r.err = err
 }
 
 func (r *reader) Close() error {
@@ -116,6 +123,8 @@ func (r *reader) Close() error {
 	}
 	return r.body.Close()
 }
+
+var errReplaced = errors.New("object was replaced after its transfer broke off")
 
 var errClosed = errors.New("read of a closed object")
 

@@ -46,7 +46,7 @@ func (s *Store) holds(ctx context.Context, key string, body blob.Body) (*blob.In
 	if info.Size != body.Size() {
 		return nil, nil
 	}
-	same, err := equal(r, io.NewSectionReader(body, 0, body.Size()))
+	same, err := equal(blob.Exactly(r, info.Size), io.NewSectionReader(body, 0, body.Size()))
 	if err != nil || !same {
 		return nil, err
 	}

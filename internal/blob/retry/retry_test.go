@@ -264,7 +264,7 @@ func TestBodyOfAnotherObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(r)
-	wantError(t, err, blob.ErrPrecondition)
+	wantError(t, err, blob.ErrUnavailable)
 	if string(got) != "firs" {
 		t.Errorf("read %q", got)
 	}
