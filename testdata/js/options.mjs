@@ -2,6 +2,7 @@
 process.env.NO_COLOR = `1`
 delete process.env.FORCE_COLOR
 
+import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 
 export const surfaces = [`/v1/stream/`, `/ds/conf/`]
@@ -14,7 +15,7 @@ export function readOptions(extra = {}) {
       url: { type: `string` },
       prefix: { type: `string`, multiple: true, default: surfaces },
       filter: { type: `string` },
-      firn: { type: `string`, default: new URL(`../../firn`, import.meta.url).pathname },
+      firn: { type: `string`, default: fileURLToPath(new URL(`../../firn`, import.meta.url)) },
       ...extra,
     },
   })

@@ -1,7 +1,8 @@
+import { fileURLToPath } from "node:url"
 import { startVitest } from "vitest/node"
 import { answering } from "./server.mjs"
 
-const root = new URL(`.`, import.meta.url).pathname
+const root = fileURLToPath(new URL(`.`, import.meta.url))
 
 /**
  * Runs one test file against the surface at url + prefix and returns the counts

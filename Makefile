@@ -1,0 +1,42 @@
+# `make tools` once, then `make test`; each step of it is a target of its own.
+
+GOTEST ?= go test
+# Flags of the drivers in testdata/js, see the README there.
+CONFORMANCE ?= --subscriptions
+CLIENT ?=
+
+.PHONY: build run tools lint unit integration conformance client trials test bench
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o firn ./cmd/firn
+
+run: build
+	./firn serve
+
+tools:
+	bash testdata/make/tools.sh
+
+lint:
+	bash testdata/make/lint.sh
+
+unit:
+	$(GOTEST) -race ./...
+
+integration:
+	$(GOTEST) -race -tags integration ./...
+
+conformance: build
+	node testdata/js/conformance.mjs $(CONFORMANCE)
+
+client: build
+	node testdata/js/client.mjs $(CLIENT)
+
+# TRIALS names a script that takes the URL of a server.
+trials: build
+	node testdata/js/with-server.mjs bash $(TRIALS)
+
+test:
+	bash testdata/make/test.sh tools build lint unit integration conformance client $(if $(TRIALS),trials)
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
