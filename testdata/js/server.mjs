@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
+import { rmSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,7 +21,10 @@ export class Server {
   static async with({ firn, flags }, use) {
     const server = new Server(firn, flags)
     server.#dir = await mkdtemp(join(tmpdir(), `firn-test-`))
-    const orphan = () => server.#process?.kill(`SIGKILL`)
+    const orphan = () => {
+      server.#process?.kill(`SIGKILL`)
+      rmSync(server.#dir, { recursive: true, force: true })
+    }
     process.once(`exit`, orphan)
     const onSignal = (signal) => process.exit(signal === `SIGINT` ? 130 : 143)
     process.once(`SIGINT`, onSignal).once(`SIGTERM`, onSignal)
