@@ -121,6 +121,9 @@ func TestInflightIsBounded(t *testing.T) {
 		t.Errorf("after a release: %v", err)
 	}
 	y.release()
+	if y, err := newBodies(1, minBuffer-1, time.Minute).get(1); err != errInflight {
+		t.Errorf("one byte short: got %v, %v", y, err)
+	}
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 2*minBuffer)))
 	if _, err := b.read(newAnswer(httptest.NewRecorder(), r, time.Minute), r); err != errInflight {
 		t.Errorf("body that outgrows the rest: got %v", err)
