@@ -1,0 +1,235 @@
+package hot
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"firn/pkg/segment"
+	"firn/pkg/stream"
+)
+
+// publish makes a snapshot visible. The earliest offset moves in the same batch:
+// there is no moment in which a client could be sent to bytes below it (X§2.2).
+func (t *txn) publish(c Publish) error {
+	rec, err := t.visible(c.ID)
+	switch {
+	case err != nil:
+		return err
+	case c.Snapshot.Position < rec.Earliest:
+		return &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
+	case c.Snapshot.Position > rec.Tail:
+		return stream.ErrSnapshotPastTail
+	}
+	if err := t.claim(c.Snapshot.Object, 1, uint64(c.Snapshot.Size)); err != nil {
+		return err
+	}
+	rec = t.edit(c.ID)
+	if old := rec.Snapshot; old != nil {
+		if err := t.drop(old.Object, 1, t.limits.grace); err != nil {
+			return err
+		}
+	}
+	s := c.Snapshot
+	rec.Snapshot = &s
+	rec.Earliest = s.Position
+	return t.settle(c.ID)
+}
+
+// seal names a segment and moves the sealed mark over it.
+func (t *txn) seal(c Seal) error {
+	rec, err := t.stream(c.ID)
+	if err != nil {
+		return err
+	}
+	if rec == nil || rec.Sealed != c.Ref.From || c.Ref.To > rec.Tail || c.Ref.To <= c.Ref.From {
+		return ErrConflict
+	}
+	if err := t.claim(c.Ref.Object, c.Ref.To-c.Ref.From, c.Size); err != nil {
+		return err
+	}
+	rec = t.edit(c.ID)
+	rec.Segments++
+	ref, err := c.Ref.AppendBinary(nil)
+	if err != nil {
+		return fmt.Errorf("seal %s: %w", c.ID, err)
+	}
+	if err := t.set(keySegment(c.ID, c.Ref.From), ref); err != nil {
+		return err
+	}
+	if err := t.set(heldKey(c.ID, c.Ref), binary.BigEndian.AppendUint64(nil, c.Ref.To)); err != nil {
+		return err
+	}
+	return t.sealed(rec, c.Ref.To)
+}
+
+// heldKey is where a segment whose hot copy is kept stands in the order of age.
+func heldKey(id stream.ID, r segment.Ref) []byte {
+	return keyHeld(r.Frames[len(r.Frames)-1].TimeMs, id, r.From)
+}
+
+// sealed moves the sealed mark of a record of this batch's own.
+func (t *txn) sealed(rec *Record, to uint64) error {
+	rec.Sealed, rec.UnsealedSince = to, 0
+	if to == rec.Tail {
+		return nil
+	}
+	prefix := keyOf(kindData, rec.ID)
+	it, err := t.batch.NewIter(iterOptions(prefix, keyAfter(prefix)))
+	if err != nil {
+		return err
+	}
+	if it.SeekLT(keyData(rec.ID, to+1)) && len(it.Value()) >= dataHeader {
+		rec.UnsealedSince = field(it.Value(), 1)
+	} else if it.Error() == nil {
+		err = fmt.Errorf("%w: %s has no data at %d", ErrDamaged, rec.ID, to)
+	}
+	return closeIter(it, err)
+}
+
+// evict gives up hot bytes. The mark and the range go in one batch: a view shows
+// both the old mark and the old bytes, or neither.
+func (t *txn) evict(c Evict) error {
+	rec, err := t.stream(c.ID)
+	switch {
+	case err != nil:
+		return err
+	case rec == nil || c.To > rec.Sealed:
+		return ErrConflict
+	case c.To <= rec.Cut:
+		return nil
+	}
+	return t.cut(t.edit(c.ID), c.To)
+}
+
+// cut moves the cut mark of a record of this batch's own and deletes the hot
+// values that lie wholly below it.
+func (t *txn) cut(rec *Record, to uint64) error {
+	if err := t.unhold(rec, to); err != nil {
+		return err
+	}
+	from := rec.Cut
+	rec.Cut = to
+	prefix := keyOf(kindData, rec.ID)
+	if to == rec.Tail {
+		return t.batch.DeleteRange(prefix, keyAfter(prefix), nil)
+	}
+	it, err := t.batch.NewIter(iterOptions(prefix, keyAfter(prefix)))
+	if err != nil {
+		return err
+	}
+	// The value that holds the cut stays: keys are the positions of first bytes.
+	first := from
+	if it.SeekLT(keyData(rec.ID, from+1)) {
+		first = field(it.Key(), 9)
+	}
+	last := to
+	if it.SeekLT(keyData(rec.ID, to+1)) {
+		last = field(it.Key(), 9)
+	}
+	if err := closeIter(it, nil); err != nil || first >= last {
+		return err
+	}
+	return t.batch.DeleteRange(keyData(rec.ID, first), keyData(rec.ID, last), nil)
+}
+
+// unhold takes the segments that end at or below a new cut out of the eviction order.
+func (t *txn) unhold(rec *Record, to uint64) error {
+	refs, err := segmentsIn(t.batch, rec.ID, rec.Cut, to, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for _, r := range refs {
+		if r.To <= to {
+			if err := t.delete(heldKey(rec.ID, r)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trim lets go of segments below the floor, oldest first.
+func (t *txn) trim(c Trim) (TrimResult, error) {
+	rec, err := t.stream(c.ID)
+	if err != nil {
+		return TrimResult{}, err
+	}
+	floor, grace := uint64(never), t.limits.grace
+	if rec != nil {
+		floor, grace = rec.Floor, max(t.limits.keepHistory, grace)
+	}
+	refs, err := segmentsIn(t.batch, c.ID, 0, floor, c.Limit)
+	if err != nil {
+		return TrimResult{}, err
+	}
+	var done TrimResult
+	for _, r := range refs {
+		if r.To > floor {
+			break
+		}
+		if err := t.drop(r.Object, r.To-r.From, grace); err != nil {
+			return TrimResult{}, err
+		}
+		if err := t.delete(keySegment(c.ID, r.From)); err != nil {
+			return TrimResult{}, err
+		}
+		if err := t.delete(heldKey(c.ID, r)); err != nil {
+			return TrimResult{}, err
+		}
+		done.Segments++
+	}
+	if rec != nil && done.Segments > 0 {
+		t.edit(c.ID).Segments -= uint64(done.Segments)
+	}
+	if done.Done = done.Segments < c.Limit; done.Done {
+		return done, t.delete(keyTrim(c.ID))
+	}
+	return done, nil
+}
+
+// segmentsIn returns at most limit segments that overlap [from, to), in order.
+func segmentsIn(r pebble.Reader, id stream.ID, from, to uint64, limit int) ([]segment.Ref, error) {
+	if from >= to {
+		return nil, nil
+	}
+	prefix := keyOf(kindSegment, id)
+	it, err := r.NewIter(iterOptions(prefix, keyAfter(prefix)))
+	if err != nil {
+		return nil, err
+	}
+	var refs []segment.Ref
+	ok := it.SeekLT(keySegment(id, from+1))
+	if !ok {
+		ok = it.First()
+	}
+	for ; ok && len(refs) < limit && field(it.Key(), 9) < to; ok = it.Next() {
+		ref, err := segment.ParseRef(it.Value())
+		if err != nil {
+			return nil, closeIter(it, fmt.Errorf("%w: segment of %s: %w", ErrDamaged, id, err))
+		}
+		if ref.To > from {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, closeIter(it, nil)
+}
+
+// closeIter ends an iterator and returns err, or else what the iterator suffered.
+func closeIter(it *pebble.Iterator, err error) error {
+	failed := it.Error()
+	closed := it.Close()
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
+	}
+	return closed
+}
+
+func iterOptions(lower, upper []byte) *pebble.IterOptions {
+	return &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
+}

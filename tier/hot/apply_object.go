@@ -1,0 +1,134 @@
+package hot
+
+import "fmt"
+
+// The life of an object: intended → live → retired → forgotten, or intended →
+// retired. While it is intended or retired it has an entry in the queue, which
+// says when the sweep is to look at it.
+
+func (t *txn) intend(c Intend) error {
+	o, err := t.object(c.Object)
+	if err != nil {
+		return err
+	}
+	if o != nil {
+		return ErrConflict
+	}
+	return t.put(c.Object, object{state: Intended, due: t.now + t.limits.intentGrace})
+}
+
+// claim makes an intended object live. Errors: ErrConflict.
+func (t *txn) claim(name string, live, size uint64) error {
+	o, err := t.object(name)
+	if err != nil {
+		return err
+	}
+	if o == nil || o.state != Intended {
+		return ErrConflict
+	}
+	return t.replace(name, *o, object{state: Live, live: live, size: size})
+}
+
+// share adds a stream to those that show a snapshot.
+func (t *txn) share(name string) error {
+	o, err := t.liveObject(name)
+	if err != nil {
+		return err
+	}
+	is := *o
+	is.live++
+	return t.replace(name, *o, is)
+}
+
+// drop takes away what named an object; the last one retires it.
+func (t *txn) drop(name string, n, grace uint64) error {
+	o, err := t.liveObject(name)
+	if err != nil {
+		return err
+	}
+	if o.live < n {
+		return fmt.Errorf("%w: object %s has %d live, %d are dropped", ErrDamaged, name, o.live, n)
+	}
+	is := *o
+	if is.live -= n; is.live == 0 {
+		is.state = Retired
+		if grace != never {
+			is.due = t.now + grace
+		}
+	}
+	return t.replace(name, *o, is)
+}
+
+func (t *txn) abandon(c Abandon) error {
+	for _, name := range c.Objects {
+		o, err := t.object(name)
+		if err != nil {
+			return err
+		}
+		if o == nil || o.state != Intended {
+			continue
+		}
+		if err := t.replace(name, *o, object{state: Retired, due: t.now + t.limits.grace}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) forget(c Forget) error {
+	for _, name := range c.Objects {
+		o, err := t.object(name)
+		if err != nil {
+			return err
+		}
+		if o == nil || o.state != Retired {
+			continue
+		}
+		if err := t.delete(keyQueue(o.due, name)); err != nil {
+			return err
+		}
+		if err := t.delete(keyObject(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object returns nil when the catalog does not know the key.
+func (t *txn) object(name string) (*object, error) {
+	v, err := get(t.batch, keyObject(name))
+	if err != nil || v == nil {
+		return nil, err
+	}
+	o, err := decodeObject(v)
+	return &o, err
+}
+
+func (t *txn) liveObject(name string) (*object, error) {
+	o, err := t.object(name)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || o.state != Live {
+		return nil, fmt.Errorf("%w: object %s is named but not live", ErrDamaged, name)
+	}
+	return o, nil
+}
+
+func (t *txn) replace(name string, was, is object) error {
+	if was.due != 0 {
+		if err := t.delete(keyQueue(was.due, name)); err != nil {
+			return err
+		}
+	}
+	return t.put(name, is)
+}
+
+func (t *txn) put(name string, o object) error {
+	if o.due != 0 {
+		if err := t.set(keyQueue(o.due, name), nil); err != nil {
+			return err
+		}
+	}
+	return t.set(keyObject(name), o.encode())
+}

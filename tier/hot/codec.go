@@ -1,0 +1,88 @@
+package hot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// errRecord means that a stored value does not have the form this release writes.
+var errRecord = errors.New("malformed record")
+
+// decoder takes a value apart; the first fault sticks in err.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) fail() {
+	if d.err == nil {
+		d.err = errRecord
+	}
+	d.b = nil
+}
+
+func (d *decoder) version(want byte) {
+	switch {
+	case len(d.b) == 0:
+		d.fail()
+	case d.b[0] != want:
+		d.err = fmt.Errorf("record version %d, this release reads %d", d.b[0], want)
+		d.b = nil
+	default:
+		d.b = d.b[1:]
+	}
+}
+
+func (d *decoder) uint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.fail()
+		return 0
+	}
+	v := d.b[0]
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *decoder) bool() bool { return d.byte() != 0 }
+
+func (d *decoder) string() string {
+	n := d.uint()
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return ""
+	}
+	v := string(d.b[:n])
+	d.b = d.b[n:]
+	return v
+}
+
+// finish returns the first fault, or one if bytes are left over.
+func (d *decoder) finish() error {
+	if d.err == nil && len(d.b) != 0 {
+		d.fail()
+	}
+	return d.err
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}

@@ -1,0 +1,110 @@
+package hot
+
+import (
+	"context"
+
+	"firn/pkg/stream"
+)
+
+// The methods below propose one command each and wait until it is durable and
+// published. Their errors are those of the command, and [stream.ErrUnavailable]
+// when the store is stopping. If ctx ends first, the outcome is unknown.
+
+// CreateBucket makes a bucket.
+func (s *Store) CreateBucket(ctx context.Context, bucket string) error {
+	_, err := s.propose(ctx, CreateBucket{Bucket: bucket})
+	return err
+}
+
+// DeleteBucket removes an empty bucket.
+func (s *Store) DeleteBucket(ctx context.Context, bucket string) error {
+	_, err := s.propose(ctx, DeleteBucket{Bucket: bucket})
+	return err
+}
+
+// Create makes a stream. The incarnation is chosen here; c.ID is ignored.
+func (s *Store) Create(ctx context.Context, c Create) (CreateResult, error) {
+	if err := s.room(len(c.Payload)); err != nil {
+		return CreateResult{}, err
+	}
+	for {
+		c.ID = stream.NewID(c.Name, s.opts.Random())
+		r, err := s.propose(ctx, c)
+		if err == errIDTaken {
+			continue
+		}
+		if err != nil {
+			return CreateResult{}, err
+		}
+		return r.(CreateResult), nil
+	}
+}
+
+// Append appends to a stream. It does not keep c.
+func (s *Store) Append(ctx context.Context, c *Append) (AppendResult, error) {
+	if err := s.room(len(c.Payload)); err != nil {
+		return AppendResult{}, err
+	}
+	r, err := s.propose(ctx, c)
+	if err != nil {
+		return AppendResult{}, err
+	}
+	return r.(AppendResult), nil
+}
+
+// Delete removes an incarnation.
+func (s *Store) Delete(ctx context.Context, id stream.ID) error {
+	_, err := s.propose(ctx, Delete{ID: id})
+	return err
+}
+
+// Expire removes an incarnation whose lifetime is over.
+func (s *Store) Expire(ctx context.Context, id stream.ID) error {
+	_, err := s.propose(ctx, Expire{ID: id})
+	return err
+}
+
+// Publish makes a snapshot visible.
+func (s *Store) Publish(ctx context.Context, c Publish) error {
+	_, err := s.propose(ctx, c)
+	return err
+}
+
+// Intend records that an object is about to be written.
+func (s *Store) Intend(ctx context.Context, object string) error {
+	_, err := s.propose(ctx, Intend{Object: object})
+	return err
+}
+
+// Abandon retires intended objects.
+func (s *Store) Abandon(ctx context.Context, objects ...string) error {
+	_, err := s.propose(ctx, Abandon{Objects: objects})
+	return err
+}
+
+// Seal names a segment.
+func (s *Store) Seal(ctx context.Context, c Seal) error {
+	_, err := s.propose(ctx, c)
+	return err
+}
+
+// Evict gives up the hot copy of a stream's bytes below a position.
+func (s *Store) Evict(ctx context.Context, id stream.ID, to uint64) error {
+	_, err := s.propose(ctx, Evict{ID: id, To: to})
+	return err
+}
+
+// Trim lets go of segments that nothing needs.
+func (s *Store) Trim(ctx context.Context, id stream.ID, limit int) (TrimResult, error) {
+	r, err := s.propose(ctx, Trim{ID: id, Limit: limit})
+	if err != nil {
+		return TrimResult{}, err
+	}
+	return r.(TrimResult), nil
+}
+
+// Forget drops removed objects from the catalog.
+func (s *Store) Forget(ctx context.Context, objects []string) error {
+	_, err := s.propose(ctx, Forget{Objects: objects})
+	return err
+}

@@ -1,0 +1,210 @@
+package hot
+
+import (
+	"bytes"
+	"fmt"
+
+	"firn/pkg/stream"
+)
+
+// Bucket is the metadata of a bucket.
+type Bucket struct {
+	CreatedAt uint64 // ms
+	// Listed counts the streams that a listing shows, Names the names in use.
+	Listed, Names uint64
+}
+
+// Bucket returns a bucket's metadata. Errors: [stream.ErrBucketNotFound].
+func (v *View) Bucket(name string) (Bucket, error) {
+	raw, err := get(v.s.snap, keyBucket(name))
+	if err != nil {
+		return Bucket{}, fmt.Errorf("load bucket %s: %w", name, err)
+	}
+	if raw == nil {
+		return Bucket{}, stream.ErrBucketNotFound
+	}
+	b, err := decodeBucket(raw)
+	if err != nil {
+		return Bucket{}, err
+	}
+	return Bucket{CreatedAt: b.created, Listed: b.listed, Names: b.names}, nil
+}
+
+// Buckets returns the names of all buckets, in byte order.
+func (v *View) Buckets() ([]string, error) {
+	var names []string
+	err := v.scan([]byte{kindBucket}, nil, func(key, _ []byte) (bool, error) {
+		names = append(names, string(key[1:]))
+		return true, nil
+	})
+	return names, err
+}
+
+// Names calls fn for the streams of a bucket whose ids have the prefix and come
+// after the cursor, in byte order, until fn returns false. Deleted streams that
+// forks need are among them.
+func (v *View) Names(bucket, prefix, after string, fn func(*Record) (bool, error)) error {
+	base := keyNamePrefix(bucket)
+	var from []byte
+	if after != "" {
+		from = append(append(bytes.Clone(base), after...), 0)
+	}
+	return v.scan(append(base, prefix...), from, func(_, value []byte) (bool, error) {
+		if len(value) != 8 {
+			return false, errRecord
+		}
+		rec, err := v.Incarnation(stream.ID(field(value, 0)))
+		if err != nil {
+			return false, err
+		}
+		return fn(rec)
+	})
+}
+
+// scan walks the keys with a prefix, from a key on if one is given, until fn
+// returns false. Key and value are valid during the call.
+func (v *View) scan(prefix, from []byte, fn func(key, value []byte) (bool, error)) error {
+	lower := prefix
+	if bytes.Compare(from, lower) > 0 {
+		lower = from
+	}
+	upper := keyAfter(prefix)
+	if bytes.Compare(lower, upper) >= 0 {
+		return nil
+	}
+	it, err := v.s.snap.NewIter(iterOptions(lower, upper))
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return closeIter(it, err)
+		}
+		if more, err := fn(it.Key(), value); err != nil || !more {
+			return closeIter(it, err)
+		}
+	}
+	return closeIter(it, nil)
+}
+
+// due returns at most limit streams whose persisted deadline is at or before now.
+func (v *View) due(now uint64, limit int) ([]stream.ID, error) {
+	var ids []stream.ID
+	err := v.scan([]byte{kindExpiry}, nil, func(key, _ []byte) (bool, error) {
+		if field(key, 1) > now || len(ids) == limit {
+			return false, nil
+		}
+		ids = append(ids, stream.ID(field(key, 9)))
+		return true, nil
+	})
+	return ids, err
+}
+
+// Aged is a stream and the time (ms) by which an index orders it.
+type Aged struct {
+	ID stream.ID
+	Ms uint64
+}
+
+// Unsealed returns at most limit streams with unsealed bytes, those with the
+// oldest unsealed byte first, skipping the first skip.
+func (v *View) Unsealed(skip, limit int) ([]Aged, error) {
+	var list []Aged
+	err := v.scan([]byte{kindUnsealed}, nil, func(key, _ []byte) (bool, error) {
+		if skip > 0 {
+			skip--
+			return true, nil
+		}
+		list = append(list, Aged{ID: stream.ID(field(key, 9)), Ms: field(key, 1)})
+		return len(list) < limit, nil
+	})
+	return list, err
+}
+
+// Ready returns at most limit streams that have enough unsealed bytes to seal, or
+// are closed and have some.
+func (v *View) Ready(limit int) ([]stream.ID, error) { return v.ids(kindReady, limit) }
+
+// Trimmable returns at most limit incarnations that may have segments to let go of.
+func (v *View) Trimmable(limit int) ([]stream.ID, error) { return v.ids(kindTrim, limit) }
+
+func (v *View) ids(kind byte, limit int) ([]stream.ID, error) {
+	var list []stream.ID
+	err := v.scan([]byte{kind}, nil, func(key, _ []byte) (bool, error) {
+		list = append(list, stream.ID(field(key, 1)))
+		return len(list) < limit, nil
+	})
+	return list, err
+}
+
+// Held is a segment whose hot copy is kept.
+type Held struct {
+	ID       stream.ID
+	From, To uint64
+	Ms       uint64 // append time of its last bytes
+}
+
+// Held returns at most limit segments whose hot copy is kept, oldest first.
+func (v *View) Held(limit int) ([]Held, error) {
+	var list []Held
+	err := v.scan([]byte{kindHeld}, nil, func(key, value []byte) (bool, error) {
+		if len(value) != 8 {
+			return false, errRecord
+		}
+		list = append(list, Held{
+			ID: stream.ID(field(key, 9)), From: field(key, 17), To: field(value, 0), Ms: field(key, 1),
+		})
+		return len(list) < limit, nil
+	})
+	return list, err
+}
+
+// Due is an object that the sweep is to look at.
+type Due struct {
+	Object string
+	State  ObjectState
+}
+
+// Due returns at most limit retired or intended objects whose time has come.
+func (v *View) Due(now uint64, limit int) ([]Due, error) {
+	var list []Due
+	err := v.scan([]byte{kindQueue}, nil, func(key, _ []byte) (bool, error) {
+		if field(key, 1) > now || len(list) == limit {
+			return false, nil
+		}
+		list = append(list, Due{Object: string(key[9:])})
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		o, err := v.Object(list[i].Object)
+		if err != nil {
+			return nil, err
+		}
+		list[i].State = o
+	}
+	return list, nil
+}
+
+// Object returns the state of an object, 0 when the catalog does not know it.
+func (v *View) Object(name string) (ObjectState, error) {
+	raw, err := get(v.s.snap, keyObject(name))
+	if err != nil || raw == nil {
+		return 0, err
+	}
+	o, err := decodeObject(raw)
+	return o.state, err
+}
+
+// Forks returns at most limit direct forks of an incarnation.
+func (v *View) Forks(id stream.ID, limit int) ([]stream.ID, error) {
+	var list []stream.ID
+	err := v.scan(keyOf(kindFork, id), nil, func(key, _ []byte) (bool, error) {
+		list = append(list, stream.ID(field(key, 17)))
+		return len(list) < limit, nil
+	})
+	return list, err
+}

@@ -1,0 +1,100 @@
+package hot
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// memTables is how many memtables may wait for a flush before writes stall.
+const memTables = 4
+
+func (s *Store) openPebble() error {
+	if err := s.opts.FS.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	s.cache = pebble.NewCache(s.opts.CacheBytes)
+	o := &pebble.Options{
+		FS:                 s.opts.FS,
+		Cache:              s.cache,
+		Logger:             pebbleLogger{s},
+		FormatMajorVersion: pebble.FormatNewest,
+		// The defaults are made for a 4 MiB memtable. Appends that are deleted again
+		// after a while want few, large files: each small one in L0 costs an fsync.
+		MemTableSize:                s.opts.MemTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		L0StopWritesThreshold:       40,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, max(2, runtime.NumCPU()/2) },
+		FlushDelayDeleteRange:       10 * time.Second,
+		EventListener:               s.events(),
+	}
+	size := int64(16 << 20)
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = min(size<<i, 128<<20)
+	}
+	db, err := pebble.Open(s.dir, o)
+	if err != nil {
+		s.cache.Unref()
+		if isLocked(err) {
+			return fmt.Errorf("%w: %s", ErrLocked, s.dir)
+		}
+		return fmt.Errorf("open %s: %w", s.dir, err)
+	}
+	s.db = db
+	return nil
+}
+
+func isLocked(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+func (s *Store) events() *pebble.EventListener {
+	return &pebble.EventListener{
+		// Pebble would retry a failed flush for ever and writers would hang.
+		BackgroundError: func(err error) {
+			s.log.Error("hot tier background work failed", "err", err)
+			s.metrics.backgroundErrors.Inc()
+		},
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			s.log.Error("hot tier data is corrupt", "path", i.Path, "err", i.Details)
+			s.metrics.corruptions.Inc()
+		},
+		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
+			s.log.Warn("hot tier writes stall", "reason", i.Reason)
+			s.metrics.stalls.Inc()
+		},
+		DiskSlow: func(i vfs.DiskSlowInfo) {
+			s.log.Warn("disk is slow", "path", i.Path, "op", i.OpType.String(), "duration", i.Duration)
+		},
+	}
+}
+
+// pebbleLogger is what Pebble writes to. Its Fatalf must not return: Pebble would
+// go on after a failed write and acknowledge what it has not kept.
+type pebbleLogger struct{ s *Store }
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	l.s.log.Debug("pebble", "msg", fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.s.log.Error("pebble", "err", fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.s.fatal(fmt.Sprintf(format, args...))
+}
+
+// fatal ends the process: what is on disk is true, what is in memory may not be.
+func (s *Store) fatal(msg string) {
+	s.broken.Store(true)
+	s.log.Error("hot tier failed, stopping", "err", msg)
+	s.opts.Fatal(msg)
+	// Fatal is not to return. If it does all the same, this goroutine ends here.
+	runtime.Goexit()
+}

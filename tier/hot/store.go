@@ -1,0 +1,188 @@
+package hot
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"firn/pkg/stream"
+)
+
+// format is the version of the key layout and of everything below it.
+const format = "firn-hot-1"
+
+// Store is the hot tier. Its methods are safe for concurrent use.
+type Store struct {
+	opts    Options
+	log     *slog.Logger
+	db      *pebble.DB
+	cache   *pebble.Cache
+	table   *table
+	uses    *uses
+	id      string
+	metrics *metrics
+
+	queue   chan *request
+	stop    chan struct{} // closed when no more commands are taken
+	stopped chan struct{} // closed when the committer has ended
+	once    sync.Once
+	dir     string
+
+	// state is the committed state; only the committer writes it.
+	state atomic.Pointer[state]
+	// full refuses appends: the disk is below its reserve.
+	full atomic.Bool
+	// broken is set when a batch has failed: nothing is acknowledged any more.
+	broken atomic.Bool
+}
+
+// Open opens or makes the store in dir. Errors: [ErrLocked], [ErrFormat],
+// [ErrDamaged]; a message says what to do.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s := &Store{
+		opts: o, log: o.Logger, dir: dir,
+		uses:    newUses(),
+		queue:   make(chan *request, 1024),
+		stop:    make(chan struct{}),
+		stopped: make(chan struct{}),
+	}
+	s.metrics = newMetrics(o.Registerer, s)
+	if err := s.openPebble(); err != nil {
+		return nil, err
+	}
+	if err := s.load(); err != nil {
+		s.db.Close()
+		s.cache.Unref()
+		return nil, err
+	}
+	s.table = newTable(s.db, o.Records)
+	go s.commit()
+	return s, nil
+}
+
+// load reads what identifies the store, or writes it into an empty one.
+func (s *Store) load() error {
+	v, err := get(s.db, keyFormat)
+	if err != nil {
+		return fmt.Errorf("read format: %w", err)
+	}
+	if v == nil {
+		if err := s.initialize(); err != nil {
+			return fmt.Errorf("initialize store: %w", err)
+		}
+	} else if string(v) != format {
+		return fmt.Errorf("%w: %s holds %q, this release reads %q", ErrFormat, s.dir, v, format)
+	}
+	id, err := get(s.db, keyStoreID)
+	if err != nil {
+		return fmt.Errorf("read store id: %w", err)
+	}
+	raw, err := get(s.db, keyState)
+	if err != nil {
+		return fmt.Errorf("read store state: %w", err)
+	}
+	if id == nil || raw == nil {
+		return fmt.Errorf("%w: %s has a format but no identity", ErrDamaged, s.dir)
+	}
+	st, err := decodeState(raw)
+	if err != nil {
+		return err
+	}
+	s.id = string(id)
+	s.state.Store(&st)
+	return nil
+}
+
+func (s *Store) initialize() error {
+	var id [8]byte
+	v := s.opts.Random()
+	for i := range id {
+		id[i] = byte(v >> (8 * i))
+	}
+	b := s.db.NewBatch()
+	now := s.now()
+	for _, kv := range []struct{ k, v []byte }{
+		{keyFormat, []byte(format)},
+		{keyStoreID, hex.AppendEncode(nil, id[:])},
+		{keyState, state{}.encode()},
+		{keyBucket(stream.DefaultBucket), bucket{created: now}.encode()},
+	} {
+		if err := b.Set(kv.k, kv.v, nil); err != nil {
+			return err
+		}
+	}
+	return b.Commit(pebble.Sync)
+}
+
+// ID identifies this store for ever: 16 hexadecimal digits, made at the first start.
+func (s *Store) ID() string { return s.id }
+
+// View returns the latest durable state. It must be closed soon.
+func (s *Store) View() *View { return s.table.view() }
+
+// Now is the store's clock, in ms.
+func (s *Store) Now() uint64 { return s.now() }
+
+func (s *Store) now() uint64 { return uint64(s.opts.Now().UnixMilli()) }
+
+// HotBytes is how many stored bytes have a hot copy.
+func (s *Store) HotBytes() uint64 { return s.state.Load().Hot }
+
+// UnsealedBytes is how many stored bytes have no cold copy.
+func (s *Store) UnsealedBytes() uint64 { return s.state.Load().Unsealed }
+
+// Streams counts the visible streams of all buckets.
+func (s *Store) Streams() uint64 { return s.state.Load().Streams }
+
+// Close ends the committer after what is queued, and closes the database. Views
+// must be closed before. Commands that come later get [stream.ErrUnavailable].
+func (s *Store) Close() error {
+	s.once.Do(func() { close(s.stop) })
+	<-s.stopped
+	s.table.close()
+	err := s.db.Close()
+	s.cache.Unref()
+	if err != nil {
+		return fmt.Errorf("close hot tier: %w", err)
+	}
+	return nil
+}
+
+// Run watches the disk and expires streams until ctx ends. The caller owns the
+// goroutine.
+func (s *Store) Run(ctx context.Context) error {
+	return s.watch(ctx)
+}
+
+// isRefusal reports whether an error refuses one command; any other means that
+// the store cannot go on.
+func isRefusal(err error) bool {
+	for _, e := range refusals {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var (
+		closed  *stream.ClosedError
+		trimmed *stream.TrimmedError
+		stale   *stream.StaleEpochError
+		gap     *stream.SeqGapError
+	)
+	return errors.As(err, &closed) || errors.As(err, &trimmed) || errors.As(err, &stale) || errors.As(err, &gap)
+}
+
+var refusals = []error{
+	ErrConflict, errIDTaken,
+	stream.ErrBucketNotFound, stream.ErrBucketExists, stream.ErrBucketNotEmpty,
+	stream.ErrNotFound, stream.ErrGone, stream.ErrExists, stream.ErrNameBlocked,
+	stream.ErrContentType, stream.ErrSeqRegression, stream.ErrProducerLimit, stream.ErrProducerStart,
+	stream.ErrForkSourceNotFound, stream.ErrForkSourceGone, stream.ErrOffsetPastTail,
+	stream.ErrSnapshotPastTail,
+}

@@ -1,0 +1,201 @@
+package hot
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"firn/pkg/stream"
+)
+
+// uses remembers, in memory, when streams with a sliding lifetime were last used
+// and by how many live readers they are held. It only ever makes a life shorter
+// than the persisted deadline says, or holds it open while a reader is connected.
+type uses struct {
+	mu   sync.Mutex
+	last map[stream.ID]*use
+}
+
+type use struct {
+	at      uint64 // ms
+	holds   int
+	pending bool // a Touch is queued
+}
+
+func newUses() *uses { return &uses{last: make(map[stream.ID]*use)} }
+
+// expired reports whether a stream's lifetime is over at now (ms).
+func (u *uses) expired(r *Record, now uint64) bool {
+	switch {
+	case r.Deadline == 0:
+		return false
+	case !r.Lifetime.Sliding:
+		return r.Deadline <= now
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.over(r, now)
+}
+
+func (u *uses) over(r *Record, now uint64) bool {
+	l := u.last[r.ID]
+	if l == nil {
+		return r.Deadline <= now
+	}
+	return l.holds == 0 && max(l.at, r.LastWrite)+r.Lifetime.TTL*1000 <= now
+}
+
+// renew notes a use. It reports whether a Touch is to be queued.
+func (u *uses) renew(r *Record, now uint64) bool {
+	if !r.Lifetime.Sliding {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l := u.use(r.ID)
+	l.at = max(l.at, now)
+	if l.pending || !stale(r, now) {
+		return false
+	}
+	l.pending = true
+	return true
+}
+
+func (u *uses) use(id stream.ID) *use {
+	l := u.last[id]
+	if l == nil {
+		l = &use{}
+		u.last[id] = l
+	}
+	return l
+}
+
+func (u *uses) hold(r *Record, now uint64, n int) {
+	if !r.Lifetime.Sliding {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l := u.use(r.ID)
+	l.holds += n
+	l.at = max(l.at, now)
+}
+
+// forget drops the streams that are gone, and lets touched ones be touched again.
+func (u *uses) forget(changes []change) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.last) == 0 {
+		return
+	}
+	for _, c := range changes {
+		switch l := u.last[c.id]; {
+		case l == nil:
+		case c.rec == nil && l.holds == 0:
+			delete(u.last, c.id)
+		default:
+			l.pending = false
+		}
+	}
+}
+
+// ids returns the streams in memory: all of them, or only those that are held.
+func (u *uses) ids(held bool) []stream.ID {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	ids := make([]stream.ID, 0, len(u.last))
+	for id, l := range u.last {
+		if !held || l.holds > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Expired reports whether the stream's lifetime is over.
+func (s *Store) Expired(r *Record) bool { return s.uses.expired(r, s.now()) }
+
+// Renew notes that a stream is used. The renewal is written when it is due,
+// without waiting for it. The stream must not be expired.
+func (s *Store) Renew(r *Record) {
+	if !s.uses.renew(r, s.now()) {
+		return
+	}
+	req := &request{command: Touch{ID: r.ID}, now: s.now(), done: make(chan struct{}, 1)}
+	select {
+	case s.queue <- req:
+	default:
+		// Half of the lead is left: the next use tries again.
+		s.uses.forget([]change{{id: r.ID, rec: r}})
+	}
+}
+
+// Hold keeps a stream with a sliding lifetime alive until the returned function
+// is called, once.
+func (s *Store) Hold(r *Record) (release func()) {
+	s.uses.hold(r, s.now(), +1)
+	return func() { s.uses.hold(r, s.now(), -1) }
+}
+
+// expiryPage bounds how many streams one step of the expiry looks at.
+const expiryPage = 1000
+
+// ExpireDue removes the streams whose lifetime is over.
+func (s *Store) ExpireDue(ctx context.Context) error {
+	v := s.View()
+	ids, err := v.due(s.now(), expiryPage)
+	if err != nil {
+		v.Close()
+		return err
+	}
+	ids = append(ids, s.uses.ids(false)...)
+	over := ids[:0]
+	for _, id := range ids {
+		if rec, err := v.Incarnation(id); err == nil && !rec.Deleted && s.Expired(rec) {
+			over = append(over, id)
+		}
+	}
+	v.Close()
+	for _, id := range over {
+		if err := s.Expire(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renewHeld persists the deadlines of streams with connected readers.
+func (s *Store) renewHeld() {
+	held := s.uses.ids(true)
+	if len(held) == 0 {
+		return
+	}
+	v := s.View()
+	defer v.Close()
+	for _, id := range held {
+		if rec, err := v.Incarnation(id); err == nil && !rec.Deleted {
+			s.Renew(rec)
+		}
+	}
+}
+
+// watchInterval is how often lifetimes and free space are looked at. No request
+// waits for it: streams expire on access too.
+const watchInterval = 500 * time.Millisecond
+
+func (s *Store) watch(ctx context.Context) error {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		s.watchSpace()
+		s.renewHeld()
+		if err := s.ExpireDue(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot expire streams", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
