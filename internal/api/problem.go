@@ -173,12 +173,8 @@ func (s *Server) fail(a *answer, r *http.Request, err error) {
 	// A stalled or cut body ends the context, too; its sender may still be listening.
 	gone := r.Context().Err() != nil && errors.Is(err, context.Canceled)
 	p, known := problemOf(err)
-	if p.Status >= 500 && !gone && !errors.Is(err, errDraining) && !errors.Is(err, errInflight) {
-		log := s.opts.Logger.Warn
-		if !known {
-			log = s.opts.Logger.Error
-		}
-		log("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+	if !known && !gone {
+		s.opts.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 	switch {
 	case a.committed:

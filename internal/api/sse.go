@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"firn/pkg/stream"
@@ -12,7 +13,8 @@ import (
 // heartbeat is a comment: it keeps idle connections open and means nothing to parsers.
 var heartbeat = []byte(":\n\n")
 
-// errEnded: an event stream has reached its age, or the server is stopping.
+// errEnded: an event stream has reached its age, its client takes no more, or the
+// server is stopping.
 var errEnded = errors.New("event stream has ended")
 
 // events serves a read as Server-Sent Events (B§5.8). It ends with the stream, or after
@@ -49,13 +51,13 @@ func (s *Server) events(a *answer, r *http.Request, name stream.Name, q readQuer
 	}
 	a.WriteHeader(http.StatusOK)
 
-	switch err := e.run(r, page); {
-	case err == nil, errors.Is(err, errEnded), r.Context().Err() != nil:
-	case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrGone):
-		// Deleted or expired. The connection ends; coming back tells the client why.
-	default:
-		s.opts.Logger.Warn("event stream broke off", "stream", name.String(), "err", err)
+	err = e.run(r, page)
+	if _, known := problemOf(err); err == nil || known || errors.Is(err, errEnded) || r.Context().Err() != nil {
+		// Also when the stream was deleted or has expired, or a snapshot has overtaken
+		// this reader: the connection ends, and coming back tells the client why.
+		return nil
 	}
+	s.opts.Logger.Error("event stream broke off", "stream", name.String(), "err", err)
 	return nil
 }
 
@@ -149,9 +151,7 @@ func (e *eventStream) wait(request, end context.Context) error {
 			return request.Err()
 		case end.Err() != nil:
 			e.last.cursor = max(e.cursor, intervalAt(e.s.opts.Clock()))
-			if err := e.write(appendControl(nil, e.last)); err != nil {
-				return err
-			}
+			e.write(appendControl(nil, e.last))
 			return errEnded
 		case !quiet:
 			return err
@@ -163,8 +163,12 @@ func (e *eventStream) wait(request, end context.Context) error {
 }
 
 func (e *eventStream) write(b []byte) error {
-	if _, err := e.a.Write(b); err != nil {
-		return err
+	_, err := e.a.Write(b)
+	if err == nil {
+		err = e.a.Flush()
 	}
-	return e.a.Flush()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errEnded, err)
+	}
+	return nil
 }
