@@ -14,4 +14,8 @@
 // answer of the store. [ErrNotFound] means that the store itself said that this
 // key does not exist, never that a bucket, a right or a network was missing; and
 // a reader gives the bytes that were asked for, or an error.
+//
+// Tests against a real S3 server carry a build tag:
+//
+//	go test -tags integration ./internal/blob/...
 package blob
