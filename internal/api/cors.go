@@ -24,16 +24,10 @@ var (
 	}, ", ")
 )
 
-// cors adds the headers that let pages of other origins use the server. Credentials
-// are never allowed: tokens travel in Authorization, which needs none.
-type cors struct{ CORS }
-
-func newCORS(c CORS) cors { return cors{CORS{Off: c.Off, Origins: slices.Clone(c.Origins)}} }
-
 // apply marks the answers to listed origins, errors too: a script must see why it
 // failed. When every origin is admitted the headers are fixed.
-func (c cors) apply(h http.Header, r *http.Request) {
-	if c.Off || len(c.Origins) == 0 {
+func (c CORS) apply(h http.Header, r *http.Request) {
+	if c.Off || c.admitsAll() {
 		return
 	}
 	h.Add("Vary", "Origin")

@@ -55,7 +55,7 @@ func fixedHeaders(c CORS) []fixedHeader {
 		{"Cross-Origin-Resource-Policy", []string{"cross-origin"}},
 		{headerCacheControl, []string{"no-store"}}, // what may be cached says so itself
 	}
-	if !c.Off && len(c.Origins) == 0 {
+	if c.admitsAll() {
 		fixed = append(fixed,
 			fixedHeader{headerAllowOrigin, []string{"*"}},
 			fixedHeader{headerExposeHeaders, []string{corsExpose}})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,9 +36,11 @@ type Options struct {
 	// SSEMaxAge is when an event stream is ended, for its client to reconnect. Default 60 s.
 	SSEMaxAge time.Duration
 
-	// BodyIdleTimeout is how long a request body may send nothing. Default 15 s.
+	// HeaderTimeout bounds the reading of a request's header. Default 10 s.
+	HeaderTimeout time.Duration
+	// BodyIdleTimeout is how long a request body may send nothing. Default 30 s.
 	BodyIdleTimeout time.Duration
-	// WriteStallTimeout is how long a client may take nothing of what is sent. Default 30 s.
+	// WriteStallTimeout is how long a client may take nothing of what is sent. Default 60 s.
 	WriteStallTimeout time.Duration
 
 	// CORS says which web pages may use the server.
@@ -59,8 +62,13 @@ type Options struct {
 type CORS struct {
 	// Off sends no CORS headers at all.
 	Off bool
-	// Origins admits only these, spelt as browsers do ("https://app.example").
+	// Origins admits only these, spelt as browsers do ("https://app.example"). Empty, or
+	// with "*" among them: every origin.
 	Origins []string
+}
+
+func (c CORS) admitsAll() bool {
+	return !c.Off && (len(c.Origins) == 0 || slices.Contains(c.Origins, "*"))
 }
 
 func (o Options) withDefaults() Options {
@@ -70,8 +78,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.LongPollTimeout, 25*time.Second)
 	setDefault(&o.SSEHeartbeat, 15*time.Second)
 	setDefault(&o.SSEMaxAge, 60*time.Second)
-	setDefault(&o.BodyIdleTimeout, 15*time.Second)
-	setDefault(&o.WriteStallTimeout, 30*time.Second)
+	setDefault(&o.HeaderTimeout, 10*time.Second)
+	setDefault(&o.BodyIdleTimeout, 30*time.Second)
+	setDefault(&o.WriteStallTimeout, 60*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

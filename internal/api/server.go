@@ -18,7 +18,6 @@ type Server struct {
 	store   *tier.Store
 	router  *mux.Router
 	bodies  *bodies
-	cors    cors
 	fixed   []fixedHeader
 	buffers buffers
 	fanout  *fanout
@@ -35,7 +34,6 @@ func New(o Options) *Server {
 	s := &Server{
 		opts:    o,
 		store:   o.Store,
-		cors:    newCORS(o.CORS),
 		fanout:  newFanout(),
 		metrics: newMetrics(o.Registerer),
 	}
@@ -73,7 +71,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.fixed {
 		h[f.name] = f.values
 	}
-	s.cors.apply(h, r)
+	s.opts.CORS.apply(h, r)
 	if r.Method == http.MethodOptions {
 		s.preflight(a, r)
 		return

@@ -265,6 +265,13 @@ func TestListedOrigins(t *testing.T) {
 	}
 }
 
+func TestStarAmongOrigins(t *testing.T) {
+	srv := serve(t, api.Options{CORS: api.CORS{Origins: []string{"*"}}})
+	if got := raw(t, srv, "GET", "/ds/abc").Header.Get("Access-Control-Allow-Origin"); got != "*" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestExposedHeaders(t *testing.T) {
 	res := raw(t, serve(t, api.Options{}), "GET", "/ds/abc", "Origin: https://app.example")
 	exposed := strings.ToLower(res.Header.Get("Access-Control-Expose-Headers"))
