@@ -40,6 +40,7 @@ func (s *Store) get(ctx context.Context, key string, off, n int64) (io.ReadClose
 	out, err := s.client.GetObject(w.ctx, &s3.GetObjectInput{Bucket: &s.opts.Bucket, Key: k, Range: header(off, n)})
 	w.rest()
 	if err != nil {
+		err = w.why(err)
 		w.stop()
 		if err = s.meaning(ctx, err); errors.Is(err, blob.ErrRange) {
 			return s.unsatisfiable(ctx, key, off, n, err)

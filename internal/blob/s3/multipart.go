@@ -101,7 +101,7 @@ func (s *Store) uploadPart(ctx context.Context, k, id *string, number int32, par
 	}
 	out, err := s.client.UploadPart(w.ctx, in)
 	if err != nil {
-		return types.CompletedPart{}, s.meaning(ctx, err)
+		return types.CompletedPart{}, s.meaning(ctx, w.why(err))
 	}
 	return types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32}, nil
 }

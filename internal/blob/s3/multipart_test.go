@@ -123,7 +123,7 @@ func TestAbandonedUploadIsAborted(t *testing.T) {
 
 // An upload that is slow, but moves, is not a stalled one.
 func TestSlowUpload(t *testing.T) {
-	tick := time.NewTicker(idle / 5)
+	tick := time.NewTicker(idle / 15) // what the sockets hold must drain within idle
 	defer tick.Stop()
 	s := rude(t, func(w http.ResponseWriter, r *http.Request) {
 		for {

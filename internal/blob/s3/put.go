@@ -57,7 +57,7 @@ func (s *Store) putSingle(ctx context.Context, k *string, body blob.Body, opts b
 		SSEKMSKeyId:          optional(s.opts.SSEKeyID),
 	})
 	if err != nil {
-		return "", s.meaning(ctx, err)
+		return "", s.meaning(ctx, w.why(err))
 	}
 	return aws.ToString(out.ETag), nil
 }

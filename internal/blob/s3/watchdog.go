@@ -54,6 +54,15 @@ func (w *watchdog) touch() {
 	w.wait()
 }
 
+// why says that the watchdog ended the request, if it did; the SDK only knows that
+// it was canceled.
+func (w *watchdog) why(err error) error {
+	if err != nil && context.Cause(w.ctx) == errStalled {
+		return errStalled
+	}
+	return err
+}
+
 // stop ends the request.
 func (w *watchdog) stop() {
 	w.timer.Stop()
