@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -97,4 +98,13 @@ func (s *Store) fatal(msg string) {
 	s.opts.Fatal(msg)
 	// Fatal is not to return. If it does all the same, this goroutine ends here.
 	runtime.Goexit()
+}
+
+// Reclaim rewrites the data values so that the space of deleted ranges goes back
+// to the disk. It takes as long as writing all hot bytes again.
+func (s *Store) Reclaim(ctx context.Context) error {
+	if err := s.db.Compact(ctx, []byte{kindData}, []byte{kindData + 1}, false); err != nil {
+		return fmt.Errorf("reclaim space: %w", err)
+	}
+	return nil
 }

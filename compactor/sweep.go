@@ -1,0 +1,91 @@
+package compactor
+
+import (
+	"context"
+
+	"firn/tier/cold"
+	"firn/tier/hot"
+)
+
+const (
+	// trimPage bounds how many segments one command lets go of.
+	trimPage = 256
+	// trimStreams bounds how many streams one step looks at.
+	trimStreams = 64
+	// sweepPage bounds how many objects are removed at a time.
+	sweepPage = 1000
+)
+
+// trim lets go of segments that nothing needs. It reports whether any were.
+func (c *Compactor) trim(ctx context.Context) (bool, error) {
+	v := c.hot.View()
+	ids, err := v.Trimmable(trimStreams)
+	v.Close()
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		r, err := c.hot.Trim(ctx, id, trimPage)
+		if err != nil {
+			return false, err
+		}
+		c.metrics.trimmed.Add(float64(r.Segments))
+	}
+	return len(ids) > 0, nil
+}
+
+// sweep removes objects whose grace is over, and gives up intents that nobody
+// followed up. An object leaves the catalog when the store has confirmed that it
+// is gone; if that answer is lost, the next sweep asks again.
+func (c *Compactor) sweep(ctx context.Context) error {
+	for full := true; full; {
+		v := c.hot.View()
+		due, err := v.Due(c.hot.Now(), sweepPage)
+		v.Close()
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		full = len(due) == sweepPage
+		var stale, remote, local []string
+		for _, d := range due {
+			switch {
+			case d.State == hot.Intended:
+				stale = append(stale, d.Object)
+			case c.opts.Local != nil && cold.IsLocal(d.Object):
+				local = append(local, d.Object)
+			default:
+				remote = append(remote, d.Object)
+			}
+		}
+		if len(stale) > 0 {
+			if err := c.hot.Abandon(ctx, stale...); err != nil {
+				return err
+			}
+		}
+		if err := c.remove(ctx, c.opts.Local, local); err != nil {
+			return err
+		}
+		if err := c.remove(ctx, c.opts.Cold, remote); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Compactor) remove(ctx context.Context, store *cold.Store, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := store.CheckOwner(ctx); err != nil {
+		return err
+	}
+	gone, err := store.Delete(ctx, keys)
+	if len(gone) > 0 {
+		if ferr := c.hot.Forget(ctx, gone); ferr != nil {
+			return ferr
+		}
+		c.metrics.swept.Add(float64(len(gone)))
+		c.log.Info("objects removed", "count", len(gone))
+	}
+	return err
+}

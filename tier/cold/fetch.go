@@ -1,0 +1,63 @@
+package cold
+
+import (
+	"errors"
+	"fmt"
+
+	"firn/internal/blob"
+	"firn/pkg/segment"
+	"firn/pkg/stream"
+)
+
+// fetch gets the frames of a contiguous run by one GET and lands them. Frames that
+// are not what the catalog says are fetched once more: a flipped bit on the way is
+// not a damaged object.
+func (s *Store) fetch(object string, run []segment.Part) {
+	bad, err := s.try(object, run)
+	if len(bad) > 0 {
+		s.metrics.corrupt.Add(float64(len(bad)))
+		s.log.Warn("cold data fails its checksum, fetching again", "key", object, "offset", bad[0].Offset, "err", err)
+		for _, p := range bad {
+			if again, aerr := s.try(object, []segment.Part{p}); len(again) > 0 {
+				s.metrics.corrupt.Inc()
+				s.log.Error("cold data is damaged", "key", object, "offset", p.Offset, "err", aerr)
+				s.land(frameKey{object, p.Offset}, nil,
+					fmt.Errorf("read %s at %d: %w: %w", object, p.Offset, stream.ErrColdUnavailable, aerr))
+			}
+		}
+	}
+}
+
+// try lands the frames of a run but for those that fail their checks, which it
+// returns with the first reason.
+func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reason error) {
+	first, last := run[0], run[len(run)-1]
+	n := last.Offset + uint64(last.Length) - first.Offset
+	data, _, err := blob.ReadAll(s.stop, s.blobs, object, int64(first.Offset), int64(n))
+	if err != nil {
+		s.failed(object, err)
+		// An object that is too short or was cut on the way is as bad as a flipped one.
+		if errors.Is(err, blob.ErrCorrupt) || errors.Is(err, blob.ErrRange) {
+			return run, err
+		}
+		err = unavailable("get", object, err)
+		for _, p := range run {
+			s.land(frameKey{object, p.Offset}, nil, err)
+		}
+		return nil, err
+	}
+	s.metrics.fetched.Add(float64(n))
+	for _, p := range run {
+		at := p.Offset - first.Offset
+		content, err := s.decoder.DecodeFrame(make([]byte, 0, p.Content), data[at:at+uint64(p.Length)], p.Frame)
+		if err != nil {
+			bad = append(bad, p)
+			reason = errors.Join(reason, err)
+			continue
+		}
+		s.land(frameKey{object, p.Offset}, content, nil)
+	}
+	return bad, reason
+}
+
+func isMissing(err error) bool { return errors.Is(err, blob.ErrNotFound) }
