@@ -1,0 +1,170 @@
+package verify
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"firn/pkg/segment"
+	"firn/pkg/stream"
+)
+
+// Never is the position that no stream reaches: nothing is needed.
+const Never = ^uint64(0)
+
+// Catalog is the whole hot tier as it is stored, without the bytes of streams.
+// Times are milliseconds since 1970. Lists are in the order of their keys.
+type Catalog struct {
+	Format, StoreID string
+	State           State
+
+	Buckets   map[string]Bucket
+	Names     map[stream.Name]stream.ID
+	Streams   map[stream.ID]*Stream
+	Producers map[stream.ID]map[string]stream.ProducerState
+	Values    map[stream.ID][]Value
+	Segments  map[stream.ID][]segment.Ref
+	Objects   map[string]Object
+
+	// The indexes.
+	Forks    []ForkLink
+	Trim     map[stream.ID]bool
+	Ready    map[stream.ID]bool
+	Queue    []Queued
+	Unsealed []Timed
+	Expiry   []Timed
+	Held     []Held
+
+	problems []Problem
+}
+
+// State is the store-wide record.
+type State struct{ Life, Streams, Hot, Unsealed, Fence uint64 }
+
+// Bucket is a bucket's record.
+type Bucket struct{ Created, Listed, Names uint64 }
+
+// Stream is the record of one incarnation.
+type Stream struct {
+	Name                 stream.Name
+	Life                 uint64
+	ContentType          string
+	Mode                 stream.Mode
+	CreatedAt, LastWrite uint64
+	Lifetime, Asked      stream.Lifetime
+	Deadline             uint64
+	Closed               bool
+	Closer               *stream.Producer
+	Deleted              bool
+	Seq                  *string
+	Producers            uint64
+	Base, Floor, Cut     uint64
+	Sealed, Tail         uint64
+	Earliest, Need       uint64
+	Segments             uint64
+	UnsealedSince, Forks uint64
+	Ready                bool
+	Fork                 *Fork
+	Snapshot             *Snapshot
+}
+
+// Fork is where a fork left its source.
+type Fork struct {
+	Source    stream.ID
+	From      stream.Name
+	Anchor    uint64
+	SubOffset uint64
+}
+
+// Snapshot is a published snapshot.
+type Snapshot struct {
+	Position    uint64
+	Object      string
+	Size        uint64
+	ContentType string
+	CRC         uint64
+}
+
+// Value is one data value: positions [From, To) and when they were appended.
+type Value struct{ From, To, Ms uint64 }
+
+// Object is the record of an object. Its states are those below.
+type Object struct {
+	State           byte
+	Live, Size, Due uint64
+}
+
+// States of an object.
+const (
+	Intended byte = 1
+	Live     byte = 2
+	Retired  byte = 3
+)
+
+// ForkLink is an entry of the index of forks by what they need of their source.
+type ForkLink struct {
+	Source stream.ID
+	Need   uint64
+	Fork   stream.ID
+}
+
+// Queued is an entry of the queue of objects to look at.
+type Queued struct {
+	Due    uint64
+	Object string
+}
+
+// Timed is an entry of an index by time.
+type Timed struct {
+	Ms uint64
+	ID stream.ID
+}
+
+// Held is an entry of the index of segments whose hot copy is kept.
+type Held struct {
+	Ms       uint64
+	ID       stream.ID
+	From, To uint64
+}
+
+// Options configure [Load]. The zero Options are usable.
+type Options struct {
+	// Value is called with every data value, streams and positions ascending. The
+	// bytes are valid during the call. An error ends the walk.
+	Value func(id stream.ID, from uint64, payload []byte) error
+}
+
+// Load reads a whole store. What cannot be decoded is a problem that
+// [Catalog.Check] reports; the error is that of the reader or of o.Value. It takes
+// memory for every key of the store.
+func Load(r pebble.Reader, o Options) (*Catalog, error) {
+	c := &Catalog{
+		Buckets:   make(map[string]Bucket),
+		Names:     make(map[stream.Name]stream.ID),
+		Streams:   make(map[stream.ID]*Stream),
+		Producers: make(map[stream.ID]map[string]stream.ProducerState),
+		Values:    make(map[stream.ID][]Value),
+		Segments:  make(map[stream.ID][]segment.Ref),
+		Objects:   make(map[string]Object),
+		Trim:      make(map[stream.ID]bool),
+		Ready:     make(map[stream.ID]bool),
+	}
+	it, err := r.NewIter(nil)
+	if err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, fmt.Errorf("read store: %w", err)
+		}
+		if err := c.add(it.Key(), value, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	return c, nil
+}
