@@ -53,6 +53,9 @@ func (t *txn) apply(command any) (any, error) {
 		return t.trim(c)
 	case Forget:
 		return nil, t.forget(c)
+	case Fence:
+		t.state.Fence = max(t.state.Fence, c.Number)
+		return nil, nil
 	}
 	panic(fmt.Sprintf("unknown command %T", command))
 }

@@ -105,6 +105,9 @@ type (
 	// Forget drops retired objects from the catalog: the store has confirmed that
 	// they are gone.
 	Forget struct{ Objects []string }
+
+	// Fence remembers the number of a start, before cold storage is claimed with it.
+	Fence struct{ Number uint64 }
 )
 
 // CreateResult is the outcome of Create.

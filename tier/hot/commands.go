@@ -108,3 +108,9 @@ func (s *Store) Forget(ctx context.Context, objects []string) error {
 	_, err := s.propose(ctx, Forget{Objects: objects})
 	return err
 }
+
+// SetFence remembers the number of a start.
+func (s *Store) SetFence(ctx context.Context, number uint64) error {
+	_, err := s.propose(ctx, Fence{Number: number})
+	return err
+}

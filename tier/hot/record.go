@@ -55,6 +55,9 @@ type Record struct {
 	Segments uint64
 	// UnsealedSince is the append time of the oldest unsealed byte, 0 without any.
 	UnsealedSince uint64
+	// Ready: the stream is in the index of those to seal. It is stored because the
+	// target that it was measured by is a setting.
+	Ready bool
 
 	// Fork is nil for an ordinary stream. Forks counts the direct forks that exist.
 	Fork  *Fork
@@ -135,6 +138,7 @@ func (r *Record) encode(b []byte) []byte {
 	for _, v := range [...]uint64{r.Base, r.Floor, r.Cut, r.Sealed, r.Tail, r.Earliest, r.Need, r.Segments, r.UnsealedSince, r.Forks} {
 		b = binary.AppendUvarint(b, v)
 	}
+	b = appendBool(b, r.Ready)
 	b = appendBool(b, r.Fork != nil)
 	if f := r.Fork; f != nil {
 		b = binary.AppendUvarint(b, uint64(f.Source))
@@ -180,6 +184,7 @@ func decodeRecord(id stream.ID, b []byte) (*Record, error) {
 	for _, v := range [...]*uint64{&r.Base, &r.Floor, &r.Cut, &r.Sealed, &r.Tail, &r.Earliest, &r.Need, &r.Segments, &r.UnsealedSince, &r.Forks} {
 		*v = d.uint()
 	}
+	r.Ready = d.bool()
 	if d.bool() {
 		r.Fork = &Fork{
 			Source: stream.ID(d.uint()),

@@ -141,6 +141,9 @@ func (s *Store) UnsealedBytes() uint64 { return s.state.Load().Unsealed }
 // Streams counts the visible streams of all buckets.
 func (s *Store) Streams() uint64 { return s.state.Load().Streams }
 
+// Fence is the highest number of a start that the store remembers.
+func (s *Store) Fence() uint64 { return s.state.Load().Fence }
+
 // Close ends the committer after what is queued, and closes the database. Views
 // must be closed before. Commands that come later get [stream.ErrUnavailable].
 func (s *Store) Close() error {

@@ -47,13 +47,14 @@ type state struct {
 	Streams  uint64 // visible ones
 	Hot      uint64 // bytes with a hot copy
 	Unsealed uint64 // bytes with no cold copy
+	Fence    uint64 // of the last start that claimed cold storage
 }
 
 const stateVersion = 1
 
 func (s state) encode() []byte {
 	b := []byte{stateVersion}
-	for _, v := range [...]uint64{s.Life, s.Streams, s.Hot, s.Unsealed} {
+	for _, v := range [...]uint64{s.Life, s.Streams, s.Hot, s.Unsealed, s.Fence} {
 		b = binary.AppendUvarint(b, v)
 	}
 	return b
@@ -62,7 +63,7 @@ func (s state) encode() []byte {
 func decodeState(b []byte) (state, error) {
 	d := decoder{b: b}
 	d.version(stateVersion)
-	s := state{Life: d.uint(), Streams: d.uint(), Hot: d.uint(), Unsealed: d.uint()}
+	s := state{Life: d.uint(), Streams: d.uint(), Hot: d.uint(), Unsealed: d.uint(), Fence: d.uint()}
 	if err := d.finish(); err != nil {
 		return state{}, fmt.Errorf("decode store state: %w", err)
 	}
@@ -143,6 +144,10 @@ func (t *txn) finish(was state) ([]change, error) {
 func (t *txn) write(id stream.ID, d *draft) error {
 	t.count(d.base, -1)
 	t.count(d.rec, +1)
+	if d.rec != nil {
+		u := d.rec.Unsealed()
+		d.rec.Ready = u >= t.limits.sealTarget || u > 0 && (d.rec.Closed || d.rec.Deleted)
+	}
 	if err := t.reindex(d); err != nil {
 		return err
 	}
@@ -170,22 +175,21 @@ type indexes struct {
 	since, deadline         uint64
 }
 
-func (t *txn) indexesOf(r *Record) indexes {
+func indexesOf(r *Record) indexes {
 	if r == nil {
 		return indexes{}
 	}
-	u := r.Unsealed()
 	return indexes{
-		unsealed: u > 0,
+		unsealed: r.Unsealed() > 0,
 		since:    r.UnsealedSince,
 		expiry:   r.Deadline != 0 && !r.Deleted,
 		deadline: r.Deadline,
-		ready:    u >= t.limits.sealTarget || u > 0 && (r.Closed || r.Deleted),
+		ready:    r.Ready,
 	}
 }
 
 func (t *txn) reindex(d *draft) error {
-	is, was := t.indexesOf(d.rec), t.indexesOf(d.base)
+	is, was := indexesOf(d.rec), indexesOf(d.base)
 	if is == was {
 		return nil
 	}

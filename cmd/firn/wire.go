@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"firn/compactor"
+	"firn/internal/admin"
+	"firn/internal/api"
+	"firn/internal/blob"
+	"firn/internal/blob/fs"
+	"firn/internal/blob/limit"
+	"firn/internal/blob/meter"
+	"firn/internal/blob/open"
+	"firn/internal/blob/retry"
+	"firn/internal/config"
+	"firn/pkg/segment"
+	"firn/tier"
+	"firn/tier/cold"
+	"firn/tier/hot"
+)
+
+// parts is the server put together, inside out: hot tier, cold tier, the two as
+// one, the compactor, the surfaces.
+type parts struct {
+	hot        *hot.Store
+	cold       *cold.Store
+	local      *cold.Store // nil when there are no local blobs
+	compactor  *compactor.Compactor
+	api        *api.Server
+	apiOptions api.Options
+	admin      *admin.Server
+}
+
+func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, err error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := new(parts)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	spool := filepath.Join(c.DataDir, "spool")
+	if err := emptyDir(spool); err != nil {
+		return nil, err
+	}
+	if p.hot, err = hot.Open(filepath.Join(c.DataDir, "hot"), hotOptions(c, log, registry)); err != nil {
+		return nil, err
+	}
+	if err := p.openCold(ctx, c, log, registry); err != nil {
+		return nil, err
+	}
+	store := tier.New(tier.Options{
+		Hot: p.hot, Cold: p.cold, Local: p.local, SpoolDir: spool, Logger: log,
+		ReadBytes: int(c.Read.MaxBytes), BootstrapBytes: int(c.Bootstrap.MaxBytes),
+		BootstrapMemory: int64(c.Bootstrap.MemoryBytes), SnapshotBytes: int64(c.Limits.SnapshotBytes),
+	})
+	encoder, err := segment.NewEncoder(segment.Options{Level: level(c.Seal.Compression), Concurrency: c.Seal.Concurrency})
+	if err != nil {
+		return nil, err
+	}
+	p.compactor, err = compactor.New(compactor.Options{
+		Hot: p.hot, Cold: p.cold, Local: p.local, Encoder: encoder, Logger: log, Registerer: registry,
+		Policy: compactor.Policy{
+			Budget: uint64(c.Hot.MaxBytes), HardBytes: uint64(c.Hot.HardBytes), MinAge: time.Duration(c.Hot.MinAge),
+			Target: uint64(c.Seal.TargetBytes), MaxAge: time.Duration(c.Seal.MaxAge),
+		},
+		Concurrency: c.Seal.Concurrency, SweepInterval: time.Duration(c.Sweep.Interval),
+		SealingOff: c.Cold.URL.Kind == config.ColdNone,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.apiOptions = apiOptions(c, store, log, registry)
+	p.api = api.New(p.apiOptions)
+	p.admin = admin.New(admin.Options{
+		Store: store, Compactor: p.compactor, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
+	})
+	return p, nil
+}
+
+// openCold opens the cold tier. Snapshots need a place even without one: they are
+// kept in files, and found there when a cold tier is added later.
+func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) error {
+	blobs := filepath.Join(c.DataDir, "blobs")
+	none := c.Cold.URL.Kind == config.ColdNone
+	if _, err := os.Stat(blobs); none || err == nil {
+		files, err := fs.Open(blobs, fs.Options{})
+		if err != nil {
+			return err
+		}
+		o := cold.Options{StoreID: p.hot.ID(), Local: true, Logger: log}
+		if none {
+			o.Registerer = registry
+		}
+		if p.local, err = cold.Open(files, o); err != nil {
+			return err
+		}
+	}
+	if none {
+		p.cold, p.local = p.local, nil
+		return nil
+	}
+	remote, err := openBlobs(ctx, c, log, registry)
+	if err != nil {
+		return fmt.Errorf("open cold storage %s: %w", c.Cold.URL, err)
+	}
+	p.cold, err = cold.Open(remote, cold.Options{
+		StoreID: p.hot.ID(), CacheBytes: int64(c.Cache.MaxBytes), Logger: log, Registerer: registry,
+	})
+	if err != nil {
+		return err
+	}
+	claim, cancel := context.WithTimeout(ctx, time.Duration(c.Cold.RequestTimeout))
+	defer cancel()
+	err = p.cold.Claim(claim, cold.ClaimOptions{Fence: p.hot.Fence(), Remember: p.hot.SetFence})
+	if err != nil && cold.IsUnavailable(err) && p.hot.Fence() > 0 {
+		// The data directory has owned this storage before: serve what is hot, and
+		// claim it when it is back.
+		log.Warn("cold storage is away, starting without it", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("claim cold storage %s: %w", c.Cold.URL, err)
+	}
+	return nil
+}
+
+// openBlobs opens the object store with its wrappers, one concern each. Retries
+// are outermost: each attempt waits for its turn and is measured.
+func openBlobs(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) (blob.Store, error) {
+	var b blob.Store
+	b, err := open.Open(ctx, c.Cold.URL.String(), open.Options{
+		AccessKey: string(c.Cold.AccessKeyID), SecretKey: string(c.Cold.SecretAccessKey),
+		Unchecked: true, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b = meter.New(b, meter.Options{Registerer: registry})
+	b = limit.New(b, limit.Options{Calls: c.Cold.Concurrency})
+	return retry.New(b, retry.Options{MaxElapsed: time.Duration(c.Cold.RequestTimeout), Registerer: registry}), nil
+}
+
+func hotOptions(c config.Config, log *slog.Logger, registry *prometheus.Registry) hot.Options {
+	o := hot.Options{
+		Logger: log, Registerer: registry,
+		CacheBytes: int64(c.Hot.CacheBytes), MemTableBytes: uint64(c.Hot.MemtableBytes),
+		HardBytes: uint64(c.Hot.HardBytes), MinFreeBytes: uint64(c.Hot.MinFreeBytes),
+		SealTarget: uint64(c.Seal.TargetBytes), Producers: uint64(c.Limits.Producers),
+		Grace: time.Duration(c.Sweep.Grace), KeepHistory: time.Duration(c.Snapshot.KeepHistory),
+	}
+	if c.Snapshot.KeepHistory == config.Forever {
+		o.KeepHistory = -1
+	}
+	if c.Cold.URL.Kind == config.ColdNone {
+		// Nothing is ever given up: only the free disk limits.
+		o.HardBytes = 0
+	}
+	return o
+}
+
+func apiOptions(c config.Config, store *tier.Store, log *slog.Logger, registry *prometheus.Registry) api.Options {
+	return api.Options{
+		Store: store, Logger: log, Registerer: registry,
+		AppendBytes: int64(c.Limits.AppendBytes), InflightBytes: int64(c.Limits.InflightBytes),
+		SnapshotBytes:   int64(c.Limits.SnapshotBytes),
+		LongPollTimeout: time.Duration(c.Live.LongPollTimeout), SSEHeartbeat: time.Duration(c.Live.SSEHeartbeat),
+		SSEMaxAge:     time.Duration(c.Live.SSEMaxAge),
+		HeaderTimeout: time.Duration(c.HTTP.HeaderTimeout), BodyIdleTimeout: time.Duration(c.HTTP.BodyIdleTimeout),
+		WriteStallTimeout: time.Duration(c.HTTP.WriteStallTimeout),
+		CORS:              api.CORS{Off: len(c.HTTP.CORSOrigins) == 0, Origins: c.HTTP.CORSOrigins},
+		CachePublic:       c.HTTP.CachePublic, TrustedProxies: c.HTTP.TrustedProxies,
+	}
+}
+
+// level is the zstd level of a name in the configuration.
+func level(name string) int {
+	switch name {
+	case "fastest":
+		return 1
+	case "better":
+		return 7
+	}
+	return 3
+}
+
+// emptyDir makes a directory and removes what a crash left in it.
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("empty %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	return nil
+}
+
+// drain begins the end: readiness fails, live readers get their closing answer.
+func (p *parts) drain() {
+	p.admin.Drain()
+	p.api.Drain()
+}
+
+// close closes the tiers, after everything that uses them has ended.
+func (p *parts) close() error {
+	for _, c := range []*cold.Store{p.local, p.cold} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if p.hot == nil {
+		return nil
+	}
+	return p.hot.Close()
+}
+

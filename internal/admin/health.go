@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+)
+
+// health answers as long as the process serves at all.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// readiness is the body of /readyz.
+type readiness struct {
+	Ready bool `json:"ready"`
+	// Reasons say why the server is not ready, Notes what an operator should know
+	// although it is.
+	Reasons []string `json:"reasons"`
+	Notes   []string `json:"notes"`
+}
+
+// ready tells whether clients should be sent here. Trouble of the object store is
+// told but does not make the server unready: the hot tier works without it.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	r := readiness{Ready: true, Reasons: []string{}, Notes: []string{}}
+	if s.draining.Load() {
+		r.Reasons = append(r.Reasons, "the server is draining")
+	}
+	if full := s.opts.Store.Full(); full != "" {
+		r.Notes = append(r.Notes, "appends are refused: "+full)
+	}
+	if c := s.opts.Compactor.Status(); c.Err != nil {
+		r.Notes = append(r.Notes, "the compactor fails since "+c.Since.UTC().Format(time.RFC3339)+": "+c.Err.Error())
+	} else if c.Stuck > 0 {
+		r.Notes = append(r.Notes, "some streams cannot be sealed, see the log")
+	}
+	status := http.StatusOK
+	if len(r.Reasons) > 0 {
+		r.Ready, status = false, http.StatusServiceUnavailable
+	}
+	write(w, status, r)
+}
