@@ -100,7 +100,7 @@ func (t *txn) erase(rec *Record) error {
 
 func (t *txn) expire(c Expire) error {
 	rec, err := t.stream(c.ID)
-	if err != nil || rec == nil || rec.Deleted {
+	if err != nil || rec == nil || rec.Deleted || rec.Deadline == 0 {
 		return err
 	}
 	// A write that came in meanwhile has renewed a sliding lifetime; reads renew

@@ -16,9 +16,6 @@ import (
 const memTables = 4
 
 func (s *Store) openPebble() error {
-	if err := s.opts.FS.MkdirAll(s.dir, 0o755); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
-	}
 	s.cache = pebble.NewCache(s.opts.CacheBytes)
 	o := &pebble.Options{
 		FS:                 s.opts.FS,
@@ -38,6 +35,8 @@ func (s *Store) openPebble() error {
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = min(size<<i, 128<<20)
 	}
+	// Pebble makes the directory and syncs its parents: one that was made before
+	// this call would be gone after a power failure, and all writes with it.
 	db, err := pebble.Open(s.dir, o)
 	if err != nil {
 		s.cache.Unref()
