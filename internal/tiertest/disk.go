@@ -1,7 +1,9 @@
 package tiertest
 
 import (
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,6 +46,14 @@ func (d *disk) count(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
 		return nil
 	}
+	if op.Kind == errorfs.OpCreate && strings.Contains(op.Path, "marker.manifest") {
+		// Pebble has synced the new manifest but not its directory, and now points to
+		// it. With the file systems that people use, syncing a new file makes its name
+		// durable too; with this one it does not.
+		if err := d.syncDir(d.mem.PathDir(op.Path)); err != nil {
+			return err
+		}
+	}
 	d.mu.Lock()
 	fire := d.left == 1
 	if d.left > 0 {
@@ -54,6 +64,14 @@ func (d *disk) count(op errorfs.Op) error {
 		d.fire()
 	}
 	return nil
+}
+
+func (d *disk) syncDir(name string) error {
+	f, err := d.mem.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // crash returns the disk as a crash at this moment leaves it.

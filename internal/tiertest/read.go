@@ -3,7 +3,9 @@ package tiertest
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
+	"firn/pkg/stream"
 	"firn/tier/hot"
 )
 
@@ -63,6 +65,41 @@ func (r *run) readCold(data []byte, v *hot.View, rec *hot.Record, from, to uint6
 		pos = end
 	}
 	return data, nil
+}
+
+// shows compares the model with what a view shows of the streams of the group.
+func (g *group) shows(m *model) error {
+	v := g.run.store.View()
+	defer v.Close()
+	for _, c := range g.calls {
+		for _, n := range []int{c.op.New, c.op.Stream} {
+			if e := m.streams[n]; e != nil {
+				if err := m.shown(v, n, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *model) shown(v *hot.View, n int, e *entity) error {
+	rec, err := v.Incarnation(e.id)
+	if e.gone {
+		if err != stream.ErrNotFound {
+			return fmt.Errorf("stream %d should be gone, view has %+v, %v", n, rec, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stream %d: %w", n, err)
+	}
+	marks := hot.Marks{Base: e.base, Floor: e.floor, Cut: e.cut, Sealed: e.sealed, Tail: e.tail()}
+	if rec.Marks != marks || rec.Earliest != e.earliest || rec.Closed != e.closed || rec.Deleted != e.deleted ||
+		rec.Deadline != e.deadline || rec.Forks != uint64(len(m.forks(n))) || !reflect.DeepEqual(rec.Snapshot, e.snapshot) {
+		return fmt.Errorf("stream %d: view has %+v, want %+v and so on", n, rec, marks)
+	}
+	return nil
 }
 
 // checkReads reads every visible stream whole, and a part of it.

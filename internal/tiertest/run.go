@@ -25,6 +25,8 @@ type Options struct {
 	Script []Step
 	// Fault is planted in the store.
 	Fault hot.Fault
+	// Answered, if set, is told the kind of each command and its error.
+	Answered func(do string, err error)
 }
 
 // Failure is a run in which the store broke a rule. Script ends with the step that
@@ -190,7 +192,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 	if s.SealTarget > 0 {
 		r.sealTarget = s.SealTarget
 	}
-	g := &group{run: r, answers: make([]*outcome, len(s.Ops))}
+	g := &group{run: r, answers: make([]*outcome, len(s.Ops)), captured: make(chan struct{})}
 	for _, o := range s.Ops {
 		c, err := r.prepare(o)
 		if err != nil {
@@ -202,8 +204,13 @@ func (r *run) step(ctx context.Context, s Step) error {
 		r.disk.arm(s.Crash.At, func() { g.capture(s.Crash, !s.Restart) })
 	}
 	g.issue(ctx)
+	if r.opts.Answered != nil {
+		for i, c := range g.calls {
+			r.opts.Answered(c.op.Do, g.answers[i].err)
+		}
+	}
 	if s.Crash == nil {
-		m, err := resolve(r.model, g.calls, g.answers, func(*model) error { return nil })
+		m, err := resolve(r.model, g.calls, g.answers, g.shows)
 		if err != nil {
 			return err
 		}
@@ -245,23 +252,21 @@ func (r *run) equal(c *contents) error { return r.model.equal(c) }
 
 // crash leaves the store for the disk that g has captured.
 func (r *run) crash(g *group) error {
-	g.mu.Lock()
-	after, seen, answers := g.after, g.seen, g.acknowledged
-	g.mu.Unlock()
+	<-g.captured // it may have begun in the background of the store
 	if err := r.store.Close(); err != nil {
 		return err
 	}
-	r.disk = newDisk(after)
+	r.disk = newDisk(g.after)
 	err := r.open(func(c *contents) error {
 		for _, call := range g.calls {
 			call.found = c.Names[stream.Name{Bucket: call.op.Bucket, ID: call.op.ID}]
 		}
-		m, err := resolve(r.model, g.calls, answers, func(m *model) error { return m.equal(c) })
+		m, err := resolve(r.model, g.calls, g.acknowledged, func(m *model) error { return m.equal(c) })
 		if err != nil {
 			return err
 		}
 		r.setModel(m)
-		return g.remembers(m, seen)
+		return g.remembers(m)
 	})
 	if err != nil {
 		return fmt.Errorf("after the crash: %w", err)
@@ -277,7 +282,8 @@ type group struct {
 	mu      sync.Mutex
 	answers []*outcome
 
-	// What was true when the disk was copied.
+	// What was true when the disk was copied, to be read once captured is closed.
+	captured     chan struct{}
 	after        *vfs.MemFS
 	acknowledged []*outcome
 	seen         map[stream.ID]uint64 // tails that a reader was shown
@@ -310,10 +316,8 @@ func (g *group) capture(c *Crash, look bool) {
 		wg.Go(func() { g.look(seen) })
 		wg.Wait()
 	}
-	after := g.run.disk.crash(c)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.after, g.acknowledged, g.seen = after, acknowledged, seen
+	g.after, g.acknowledged, g.seen = g.run.disk.crash(c), acknowledged, seen
+	close(g.captured)
 }
 
 func (g *group) look(seen map[stream.ID]uint64) {
@@ -333,12 +337,12 @@ func (g *group) look(seen map[stream.ID]uint64) {
 
 // remembers holds the store to what a reader was shown; the model has streams that
 // are gone, too.
-func (g *group) remembers(m *model, seen map[stream.ID]uint64) error {
+func (g *group) remembers(m *model) error {
 	tails := make(map[stream.ID]uint64)
 	for e := range maps.Values(m.streams) {
 		tails[e.id] = e.tail()
 	}
-	for id, tail := range seen {
+	for id, tail := range g.seen {
 		if is, ok := tails[id]; !ok || is < tail {
 			return fmt.Errorf("a reader was shown %d bytes of %s, of which %d are left", tail, id, is)
 		}

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"firn/internal/tiertest"
@@ -13,13 +18,69 @@ import (
 var (
 	seed  = flag.Uint64("seed", 0, "first seed of the random runs")
 	seeds = flag.Int("seeds", 200, "how many random runs")
-	steps = flag.Int("steps", 40, "steps of a random run")
+	steps = flag.Int("steps", 30, "steps of a random run")
 )
 
+// workers run seeds side by side.
+const workers = 4
+
 func TestRandom(t *testing.T) {
-	for i := range uint64(*seeds) {
-		if err := tiertest.Run(context.Background(), tiertest.Options{Seed: *seed + i, Steps: *steps}); err != nil {
-			t.Fatal(err)
+	tally := newTally()
+	t.Run("seeds", func(t *testing.T) {
+		for w := range uint64(workers) {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				for i := w; i < uint64(*seeds); i += workers {
+					o := tiertest.Options{Seed: *seed + i, Steps: *steps, Answered: tally.add}
+					if err := tiertest.Run(context.Background(), o); err != nil {
+						t.Fatalf("%v\nrun again: go test ./internal/tiertest -run TestRandom -seed %d -seeds 1 -steps %d", err, o.Seed, o.Steps)
+					}
+				}
+			})
+		}
+	})
+	t.Log(tally)
+	if *seeds >= 100 {
+		tally.check(t)
+	}
+}
+
+// tally counts answers, so that a generator which draws nothing that works, or
+// nothing that is refused, is noticed.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func newTally() *tally { return &tally{counts: make(map[string]int)} }
+
+func (c *tally) add(do string, err error) {
+	key := do
+	if err != nil {
+		key = fmt.Sprintf("%s: %v", do, err)
+		if i := strings.IndexAny(key, "0123456789"); i >= 0 {
+			key = key[:i]
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[key]++
+}
+
+func (c *tally) String() string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(c.counts)) {
+		fmt.Fprintf(&b, "\n%6d %s", c.counts[k], k)
+	}
+	return b.String()
+}
+
+func (c *tally) check(t *testing.T) {
+	for _, do := range []string{
+		"append", "create", "fork", "seal", "evict", "publish", "trim", "delete", "expire", "abandon", "forget", "bucket", "unbucket",
+	} {
+		if c.counts[do] < 10 {
+			t.Errorf("%s was taken only %d times", do, c.counts[do])
 		}
 	}
 }
