@@ -2,7 +2,7 @@
 
 GOTEST ?= go test
 # Flags of the drivers in testdata/js, see the README there.
-CONFORMANCE ?= --subscriptions
+CONFORMANCE ?=
 CLIENT ?=
 
 .PHONY: build run tools lint unit integration conformance client trials test bench
@@ -19,9 +19,11 @@ tools:
 lint:
 	bash testdata/make/lint.sh
 
+# What needs neither the tools nor a binary.
 unit:
 	$(GOTEST) -race ./...
 
+# All Go tests: the unit tests and those with real servers.
 integration:
 	$(GOTEST) -race -tags integration ./...
 
@@ -36,7 +38,7 @@ trials: build
 	node testdata/js/with-server.mjs bash $(TRIALS)
 
 test:
-	bash testdata/make/test.sh tools build lint unit integration conformance client $(if $(TRIALS),trials)
+	bash testdata/make/test.sh tools build lint integration conformance client $(if $(TRIALS),trials)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
