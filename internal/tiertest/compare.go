@@ -14,8 +14,8 @@ import (
 	"firn/pkg/stream"
 )
 
-// dir is where the store lives on its disk.
-const dir = "data/hot"
+// Dir is where the store lives on its disk.
+const Dir = "data/hot"
 
 // contents is a store as it is on disk.
 type contents struct {
@@ -25,7 +25,7 @@ type contents struct {
 
 // inspect reads a store that nobody has open, and checks it against itself.
 func inspect(fs vfs.FS) (*contents, error) {
-	db, err := pebble.Open(dir, &pebble.Options{FS: fs, ReadOnly: true, Logger: silent{}, FormatMajorVersion: pebble.FormatNewest})
+	db, err := pebble.Open(Dir, &pebble.Options{FS: fs, ReadOnly: true, Logger: silent{}, FormatMajorVersion: pebble.FormatNewest})
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}

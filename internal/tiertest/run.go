@@ -27,6 +27,9 @@ type Options struct {
 	Fault hot.Fault
 	// Answered, if set, is told the kind of each command and its error.
 	Answered func(do string, err error)
+	// Finished, if set, is given the disk of a run without failure; the store in
+	// [Dir] is closed.
+	Finished func(vfs.FS)
 }
 
 // Failure is a run in which the store broke a rule. Script ends with the step that
@@ -85,6 +88,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if err := r.store.Close(); err != nil {
 		return fail(err)
+	}
+	if o.Finished != nil {
+		o.Finished(r.disk.mem)
 	}
 	return nil
 }
@@ -161,7 +167,7 @@ func (r *run) start() error {
 		o.KeepHistory = -1
 	}
 	var err error
-	if r.store, err = hot.Open(dir, o.WithFault(r.opts.Fault)); err != nil {
+	if r.store, err = hot.Open(Dir, o.WithFault(r.opts.Fault)); err != nil {
 		return fmt.Errorf("open store: %w", err)
 	}
 	return nil
