@@ -196,7 +196,7 @@ type Snapshot struct {
 // Limits configures what requests may take.
 type Limits struct {
 	// Size of an append's body. Larger ones are refused with 413.
-	AppendBytes Bytes `key:"append_bytes" default:"16MiB" min:"1KiB" max:"256MiB"`
+	AppendBytes Bytes `key:"append_bytes" default:"16MiB" min:"1KiB" max:"63MiB"`
 	// Memory for the bodies of all requests under way. Above it requests are
 	// refused with 503.
 	InflightBytes Bytes `key:"inflight_bytes" default:"256MiB" min:"1KiB" max:"1TiB"`
