@@ -198,5 +198,7 @@ func (s *Store) writeOwner(ctx context.Context, o Owner, etag string) error {
 }
 
 // IsUnavailable reports whether a claim failed for want of the store alone, so
-// that it may succeed later.
-func IsUnavailable(err error) bool { return errors.Is(err, stream.ErrColdUnavailable) }
+// that it may succeed later as it is. A wrong bucket or a missing right is not that.
+func IsUnavailable(err error) bool {
+	return errors.Is(err, stream.ErrColdUnavailable) && !errors.Is(err, blob.ErrDenied)
+}
