@@ -43,7 +43,7 @@ func (f *Follower) Next(ctx context.Context) (Page, error) {
 		v.Close()
 		return Page{}, err
 	}
-	p, err := f.store.page(ctx, v, rec, f.pos)
+	p, err := f.store.livePage(ctx, v, rec, f.pos)
 	if err != nil {
 		return Page{}, err
 	}

@@ -73,6 +73,7 @@ type Store struct {
 	log       *slog.Logger
 	bootstrap *semaphore.Weighted
 	buffers   sync.Pool // of *[]byte
+	shared    shared
 }
 
 // New joins two open tiers. The caller closes them after the last call.
@@ -82,6 +83,7 @@ func New(o Options) *Store {
 		opts: o, hot: o.Hot, log: o.Logger,
 		bootstrap: semaphore.NewWeighted(o.BootstrapMemory),
 		buffers:   sync.Pool{New: func() any { return new([]byte) }},
+		shared:    shared{pages: make(map[stream.ID]*sharedPage)},
 	}
 }
 
