@@ -138,17 +138,25 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 // openBlobs opens the object store with its wrappers, one concern each. Retries
 // are outermost: each attempt waits for its turn and is measured.
 func openBlobs(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) (blob.Store, error) {
-	var b blob.Store
-	b, err := open.Open(ctx, c.Cold.URL.String(), open.Options{
-		AccessKey: string(c.Cold.AccessKeyID), SecretKey: string(c.Cold.SecretAccessKey),
-		Unchecked: true, Logger: log,
-	})
+	b, err := openStore(ctx, c.Cold, log)
 	if err != nil {
 		return nil, err
 	}
 	b = meter.New(b, meter.Options{Registerer: registry})
 	b = limit.New(b, limit.Options{Calls: c.Cold.Concurrency})
 	return retry.New(b, retry.Options{MaxElapsed: time.Duration(c.Cold.RequestTimeout), Registerer: registry}), nil
+}
+
+// openStore opens the bare object store. A folder is opened by its path: as a URL it
+// could be neither relative nor hold characters that URLs escape.
+func openStore(ctx context.Context, c config.Cold, log *slog.Logger) (blob.Store, error) {
+	if c.URL.Kind == config.ColdFile {
+		return fs.Open(c.URL.Path, fs.Options{})
+	}
+	return open.Open(ctx, c.URL.String(), open.Options{
+		AccessKey: string(c.AccessKeyID), SecretKey: string(c.SecretAccessKey),
+		Unchecked: true, Logger: log,
+	})
 }
 
 func hotOptions(c config.Config, log *slog.Logger, registry *prometheus.Registry) hot.Options {

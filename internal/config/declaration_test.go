@@ -19,8 +19,8 @@ func TestDeclarations(t *testing.T) {
 			}
 			names.seen[names.name] = s.target.path
 		}
-		if serviceLink(envName(path)) {
-			t.Errorf("%s is taken for a variable of Kubernetes", envName(path))
+		if foreign(envName(path)) {
+			t.Errorf("%s has another meaning", envName(path))
 		}
 	}
 	m := readManual()

@@ -10,6 +10,10 @@ const (
 	envPrefix = "FIRN_"
 	// envConfig names the file; it is no setting.
 	envConfig = envPrefix + "CONFIG"
+	// EnvURL and EnvAdminURL tell the commands that ask a running server where it
+	// is. They mean nothing to the server, which may see them all the same.
+	EnvURL      = envPrefix + "URL"
+	EnvAdminURL = envPrefix + "ADMIN_URL"
 )
 
 // environ turns environment variables into assignments, and returns the value of
@@ -32,12 +36,16 @@ func (l *loader) environ(environ []string) (source []assignment, configFile stri
 			source = append(source, assignment{spelling: s, items: s.split(values[name]), origin: name})
 		case name == envConfig:
 			configFile = values[name]
-		case !serviceLink(name):
+		case foreign(name):
+		default:
 			l.refuse(name, "", "there is no such setting"+didYouMean(name, slices.Sorted(maps.Keys(byName))))
 		}
 	}
 	return source, configFile
 }
+
+// foreign recognises variables that are no settings, but no mistakes either.
+func foreign(name string) bool { return name == EnvURL || name == EnvAdminURL || serviceLink(name) }
 
 // serviceLink recognises the variables that Kubernetes puts into every container
 // when a service is named firn. Nobody meant them for us.

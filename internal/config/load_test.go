@@ -136,6 +136,8 @@ func TestLoadEnvironment(t *testing.T) {
 			"FIRN_HTTP_CORS_ORIGINS=",
 			// What Kubernetes adds for a service of the name firn.
 			"FIRN_PORT=tcp://10.1.2.3:4437", "FIRN_PORT_4437_TCP_ADDR=10.1.2.3", "FIRN_SERVICE_HOST=10.1.2.3",
+			// What the commands beside serve go by.
+			"FIRN_URL=http://firn:4437", "FIRN_ADMIN_URL=http://firn:4438",
 		},
 		ReadFile: files{"other.yaml": "log: {format: json}", "/run/token": "t0ken\r\n"}.read,
 	})
