@@ -44,6 +44,9 @@ func (s *Store) propose(ctx context.Context, command any) (any, error) {
 	case <-s.stop:
 		requests.Put(r)
 		return nil, stream.ErrUnavailable
+	case <-s.stopped:
+		requests.Put(r)
+		return nil, stream.ErrUnavailable
 	}
 	select {
 	case <-r.done:

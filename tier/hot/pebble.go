@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,8 +51,14 @@ func (s *Store) openPebble() error {
 	return nil
 }
 
+// isLocked tells a lock that another has from a file that may not be opened.
 func isLocked(err error) bool {
-	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EWOULDBLOCK)
+	if path := new(fs.PathError); errors.As(err, &path) {
+		return false
+	}
+	// Pebble has no sentinel for a lock that this very process has.
+	return strings.Contains(err.Error(), "lock held by current process") ||
+		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EWOULDBLOCK)
 }
 
 func (s *Store) events() *pebble.EventListener {

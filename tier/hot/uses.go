@@ -2,6 +2,7 @@ package hot
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -45,20 +46,24 @@ func (u *uses) over(r *Record, now uint64) bool {
 	return l.holds == 0 && max(l.at, r.LastWrite)+r.Lifetime.TTL*1000 <= now
 }
 
-// renew notes a use. It reports whether a Touch is to be queued.
-func (u *uses) renew(r *Record, now uint64) bool {
+// renew notes a use. It reports whether a Touch is due, and whether the lead is used
+// up, so that this use must not be forgotten in a crash.
+func (u *uses) renew(r *Record, now uint64) (due, urgent bool) {
 	if !r.Lifetime.Sliding {
-		return false
+		return false, false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	l := u.use(r.ID)
 	l.at = max(l.at, now)
-	if l.pending || !stale(r, now) {
-		return false
+	switch {
+	case r.Deadline < now+r.Lifetime.TTL*1000:
+		return true, true
+	case l.pending || !stale(r, now):
+		return false, false
 	}
 	l.pending = true
-	return true
+	return true, false
 }
 
 func (u *uses) use(id stream.ID) *use {
@@ -99,6 +104,15 @@ func (u *uses) forget(changes []change) {
 	}
 }
 
+// drop forgets a stream that was gone when its last reader let it go.
+func (u *uses) drop(id stream.ID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if l := u.last[id]; l != nil && l.holds == 0 {
+		delete(u.last, id)
+	}
+}
+
 // ids returns the streams in memory: all of them, or only those that are held.
 func (u *uses) ids(held bool) []stream.ID {
 	u.mu.Lock()
@@ -115,10 +129,17 @@ func (u *uses) ids(held bool) []stream.ID {
 // Expired reports whether the stream's lifetime is over.
 func (s *Store) Expired(r *Record) bool { return s.uses.expired(r, s.now()) }
 
-// Renew notes that a stream is used. The renewal is written when it is due,
-// without waiting for it. The stream must not be expired.
+// Renew notes that a stream is used. The renewal is written when it is due. Renew
+// waits for that only when a crash would shorten the stream's life otherwise: when it
+// was not used for longer than the lead. The stream must not be expired.
 func (s *Store) Renew(r *Record) {
-	if !s.uses.renew(r, s.now()) {
+	due, urgent := s.uses.renew(r, s.now())
+	if !due {
+		return
+	}
+	if urgent {
+		// An error says that the stream or the store is gone; so is what it was for.
+		_, _ = s.propose(context.Background(), Touch{ID: r.ID})
 		return
 	}
 	req := &request{command: Touch{ID: r.ID}, now: s.now(), done: make(chan struct{}, 1)}
@@ -151,7 +172,11 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 	ids = append(ids, s.uses.ids(false)...)
 	over := ids[:0]
 	for _, id := range ids {
-		if rec, err := v.Incarnation(id); err == nil && !rec.Deleted && s.Expired(rec) {
+		rec, err := v.Incarnation(id)
+		switch {
+		case errors.Is(err, stream.ErrNotFound):
+			s.uses.drop(id)
+		case err == nil && !rec.Deleted && s.Expired(rec):
 			over = append(over, id)
 		}
 	}

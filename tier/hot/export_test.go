@@ -1,0 +1,40 @@
+package hot
+
+import (
+	"firn/pkg/stream"
+)
+
+// What the tests of the stored form need.
+
+func (r *Record) Encode() []byte { return r.encode(nil) }
+
+func DecodeRecord(id stream.ID, b []byte) (*Record, error) { return decodeRecord(id, b) }
+
+func DecodeAny(b []byte) (errs []error) {
+	_, err := decodeState(b)
+	errs = append(errs, err)
+	_, err = decodeBucket(b)
+	errs = append(errs, err)
+	_, err = decodeObject(b)
+	errs = append(errs, err)
+	_, err = decodeProducer(b)
+	return append(errs, err)
+}
+
+var (
+	KeyName     = keyName
+	KeyData     = keyData
+	KeySegment  = keySegment
+	KeyFork     = keyFork
+	KeyQueue    = keyQueue
+	KeyHeld     = keyHeld
+	KeyExpiry   = keyExpiry
+	KeyUnsealed = keyUnsealed
+	KeyAfter    = keyAfter
+	KeyOf       = keyOf
+)
+
+const Never = never
+
+// Uses is how many streams the store remembers the use of.
+func (s *Store) Uses() int { return len(s.uses.ids(false)) }
