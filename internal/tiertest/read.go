@@ -3,6 +3,7 @@ package tiertest
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"reflect"
 
 	"firn/pkg/stream"
@@ -71,12 +72,46 @@ func (r *run) readCold(data []byte, v *hot.View, rec *hot.Record, from, to uint6
 func (g *group) shows(m *model) error {
 	v := g.run.store.View()
 	defer v.Close()
+	if len(g.calls) > 1 {
+		// When an object is due tells the order of what dropped it.
+		if err := m.due(v); err != nil {
+			return err
+		}
+	}
 	for _, c := range g.calls {
 		for _, n := range []int{c.op.New, c.op.Stream} {
 			if e := m.streams[n]; e != nil {
 				if err := m.shown(v, n, e); err != nil {
 					return err
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// due compares the queue of objects at each moment at which it changes.
+func (m *model) due(v *hot.View) error {
+	for _, at := range m.objects {
+		if at.due == 0 {
+			continue
+		}
+		list, err := v.Due(at.due, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		want := 0
+		for _, o := range m.objects {
+			if o.due != 0 && o.due <= at.due {
+				want++
+			}
+		}
+		if len(list) != want {
+			return fmt.Errorf("%d objects are due at %d, want %d", len(list), at.due, want)
+		}
+		for _, d := range list {
+			if o := m.objects[d.Object]; o.state != d.State || o.due == 0 || o.due > at.due {
+				return fmt.Errorf("object %s is due at %d in state %d, want %+v", d.Object, at.due, d.State, o)
 			}
 		}
 	}

@@ -46,11 +46,13 @@ func (s *search) from(m *model, left []int) *model {
 		s.refuse(0, err)
 	}
 	for k, i := range left {
+		// A refused creation may have changed something all the same: it removes the
+		// stream that had the name, if its lifetime is over.
 		next := m.clone()
 		call, answer := s.calls[i], s.answers[i]
 		got := next.apply(call, answer)
 		switch {
-		case answer == nil && got.err != nil:
+		case answer == nil && got.err != nil && call.op.New == 0:
 			continue // it changed nothing, which leaving it out covers
 		case answer != nil:
 			if err := next.differs(call, got, *answer); err != nil {

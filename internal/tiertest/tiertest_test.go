@@ -1,11 +1,14 @@
 package tiertest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +19,10 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "first seed of the random runs")
-	seeds = flag.Int("seeds", 200, "how many random runs")
-	steps = flag.Int("steps", 30, "steps of a random run")
+	seed   = flag.Uint64("seed", 0, "first seed of the random runs")
+	seeds  = flag.Int("seeds", 200, "how many random runs")
+	steps  = flag.Int("steps", 30, "steps of a random run")
+	script = flag.String("script", "testdata/*.script", "scripts that TestScripts runs")
 )
 
 // workers run seeds side by side.
@@ -42,6 +46,33 @@ func TestRandom(t *testing.T) {
 	t.Log(tally)
 	if *seeds >= 100 {
 		tally.check(t)
+	}
+}
+
+// TestScripts runs histories that once showed a fault, each named after it.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob(*script)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts at %s: %v", *script, err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o tiertest.Options
+			for line := range bytes.Lines(data) {
+				s, err := tiertest.Parse(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Script = append(o.Script, s)
+			}
+			if err := tiertest.Run(context.Background(), o); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 
