@@ -27,12 +27,14 @@ func (s *Store) watchSpace() {
 	}
 }
 
-// room refuses bytes that the hot tier must not take: [stream.ErrHotFull].
+// room refuses bytes that the hot tier must not take: [stream.ErrHotFull]. It looks
+// at what is there, not at n: an append that is larger than what is left is taken, so
+// that one which is larger than the limit itself is not refused for ever.
 func (s *Store) room(n int) error {
 	if n == 0 {
 		return nil
 	}
-	if s.full.Load() || s.opts.HardBytes > 0 && s.HotBytes()+uint64(n) > s.opts.HardBytes {
+	if s.full.Load() || s.opts.HardBytes > 0 && s.HotBytes() >= s.opts.HardBytes {
 		atomic.AddUint64(&s.metrics.refused, 1)
 		return stream.ErrHotFull
 	}
