@@ -3,23 +3,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"firn/internal/config"
-)
-
-// Exit codes.
-const (
-	exitOK      = 0
-	exitFailure = 1 // it was tried and did not work
-	exitUsage   = 2 // arguments or configuration are wrong: nothing was tried
 )
 
 func main() {
@@ -29,35 +20,33 @@ func main() {
 	os.Exit(code)
 }
 
-// exitCode says what went wrong and returns the process's exit code.
-func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
-		return exitOK
-	}
-	fmt.Fprintln(stderr, "firn:", err)
-	var usage *usageError
-	if errors.As(err, &usage) || errors.Is(err, config.ErrInvalid) {
-		return exitUsage
-	}
-	return exitFailure
-}
-
-// usageError is a command line that makes no sense.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() + " (see firn --help)" }
-func (e *usageError) Unwrap() error { return e.err }
-
 // grammar is the command line.
 type grammar struct {
-	Serve  serveCommand  `cmd:"" help:"Run the server."`
-	Config configCommand `cmd:"" help:"Print the settings in force, what they mean and where they come from."`
+	Serve   serveCommand   `cmd:"" help:"Run the server."`
+	Config  configCommand  `cmd:"" help:"Print the settings in force, what they mean and where they come from."`
+	Health  healthCommand  `cmd:"" help:"Ask a server whether it is ready. Exits with 0 or 1."`
+	Stream  streamCommand  `cmd:"" help:"Look at streams."`
+	Bucket  bucketCommand  `cmd:"" help:"Look at buckets."`
+	Seal    sealCommand    `cmd:"" help:"Write all bytes of a stream to cold storage now."`
+	Evict   evictCommand   `cmd:"" help:"Give up the hot copy of all sealed bytes of a stream now."`
+	Segment segmentCommand `cmd:"" help:"Look at objects of cold storage."`
+	Version versionCommand `cmd:"" help:"Print the version of this program."`
 }
 
 // invocation is what the commands get besides their flags.
 type invocation struct {
 	environ        []string
 	stdout, stderr io.Writer
+}
+
+// getenv returns an environment variable, "" if it is not set.
+func (i *invocation) getenv(name string) string {
+	for _, entry := range i.environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // run is the whole program: it parses the arguments and runs one command until it
@@ -67,10 +56,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	g.Serve.bind()
 	g.Config.bind()
 	helped := false
-	parser, err := kong.New(g, kong.Name("firn"), kong.UsageOnError(),
-		kong.Description("A server that keeps append-only streams for years: hot in Pebble, cold in S3-compatible storage."),
+	parser, err := kong.New(g, kong.Name("firn"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true}))
 	if err != nil {
 		return err
 	}
@@ -79,7 +67,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case helped:
 		return nil
 	case err != nil:
-		return &usageError{err}
+		return fmt.Errorf("%w; %w", err, errUsage)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	return command.Run(&invocation{environ: environ, stdout: stdout, stderr: stderr})

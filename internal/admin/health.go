@@ -10,8 +10,8 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// readiness is the body of /readyz.
-type readiness struct {
+// Readiness is the body of /readyz.
+type Readiness struct {
 	Ready bool `json:"ready"`
 	// Reasons say why the server is not ready, Notes what an operator should know
 	// although it is.
@@ -22,7 +22,7 @@ type readiness struct {
 // ready tells whether clients should be sent here. Trouble of the object store is
 // told but does not make the server unready: the hot tier works without it.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	r := readiness{Ready: true, Reasons: []string{}, Notes: []string{}}
+	r := Readiness{Ready: true, Reasons: []string{}, Notes: []string{}}
 	if s.draining.Load() {
 		r.Reasons = append(r.Reasons, "the server is draining")
 	}

@@ -8,9 +8,9 @@ import (
 	"firn/tier"
 )
 
-// description is the body of GET /admin/streams/{bucket}/{stream}. Positions are
+// Description is the body of GET /admin/streams/{bucket}/{stream}. Positions are
 // bytes, times RFC 3339.
-type description struct {
+type Description struct {
 	Bucket       string    `json:"bucket"`
 	Stream       string    `json:"stream"`
 	Incarnation  string    `json:"incarnation"`
@@ -19,21 +19,22 @@ type description struct {
 	Closed       bool      `json:"closed"`
 	TailOffset   string    `json:"tail_offset"`
 	Earliest     uint64    `json:"earliest"`
-	Marks        marks     `json:"marks"`
+	Marks        Marks     `json:"marks"`
 	HotBytes     uint64    `json:"hot_bytes"`
 	Unsealed     uint64    `json:"unsealed_bytes"`
 	Producers    uint64    `json:"producers"`
 	CreatedAt    string    `json:"created_at"`
 	LastWriteAt  string    `json:"last_write_at"`
 	SegmentCount uint64    `json:"segment_count"`
-	Segments     []segment `json:"segments"`
-	Snapshot     *snapshot `json:"snapshot"`
+	Segments     []Segment `json:"segments"`
+	Snapshot     *Snapshot `json:"snapshot"`
 	ForkedFrom   *string   `json:"forked_from"`
 	ForkCount    uint64    `json:"fork_count"`
 	Forks        []string  `json:"forks"`
 }
 
-type marks struct {
+// Marks are where the bytes of a stream are, see docs/architecture.md.
+type Marks struct {
 	Base   uint64 `json:"base"`
 	Floor  uint64 `json:"floor"`
 	Cut    uint64 `json:"cut"`
@@ -41,7 +42,8 @@ type marks struct {
 	Tail   uint64 `json:"tail"`
 }
 
-type segment struct {
+// Segment is a range of the stream in an object.
+type Segment struct {
 	Object string `json:"object"`
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
@@ -49,7 +51,8 @@ type segment struct {
 	Frames int    `json:"frames"`
 }
 
-type snapshot struct {
+// Snapshot is the visible snapshot.
+type Snapshot struct {
 	Offset      string `json:"offset"`
 	Object      string `json:"object"`
 	ContentType string `json:"content_type"`
@@ -70,25 +73,25 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, render(d))
 }
 
-func render(d tier.Description) description {
+func render(d tier.Description) Description {
 	const rfc3339ms = "2006-01-02T15:04:05.000Z07:00"
-	v := description{
+	v := Description{
 		Bucket: d.Info.Name.Bucket, Stream: d.Info.Name.ID, Incarnation: d.Info.ID.String(),
 		ContentType: d.Info.ContentType, Mode: d.Info.Mode.String(), Closed: d.Info.Closed,
 		TailOffset: d.Info.Tail.String(), Earliest: d.Info.Earliest.Position,
-		Marks:    marks{Base: d.Base, Floor: d.Floor, Cut: d.Cut, Sealed: d.Sealed, Tail: d.Tail},
+		Marks:    Marks{Base: d.Base, Floor: d.Floor, Cut: d.Cut, Sealed: d.Sealed, Tail: d.Tail},
 		HotBytes: d.Tail - d.Cut, Unsealed: d.Tail - d.Sealed, Producers: d.Producers,
 		CreatedAt: d.Info.CreatedAt.Format(rfc3339ms), LastWriteAt: d.Info.LastWriteAt.Format(rfc3339ms),
-		SegmentCount: d.SegmentCount, Segments: []segment{}, ForkCount: d.ForkCount, Forks: []string{},
+		SegmentCount: d.SegmentCount, Segments: []Segment{}, ForkCount: d.ForkCount, Forks: []string{},
 	}
 	for _, g := range d.Segments {
-		v.Segments = append(v.Segments, segment(g))
+		v.Segments = append(v.Segments, Segment(g))
 	}
 	for _, f := range d.Forks {
 		v.Forks = append(v.Forks, f.String())
 	}
 	if sn := d.Info.Snapshot; sn != nil {
-		v.Snapshot = &snapshot{Offset: sn.Offset.String(), Object: d.Object, ContentType: sn.ContentType, Size: sn.Size}
+		v.Snapshot = &Snapshot{Offset: sn.Offset.String(), Object: d.Object, ContentType: sn.ContentType, Size: sn.Size}
 	}
 	if d.Source != (stream.Name{}) {
 		from := d.Source.String()
@@ -119,25 +122,4 @@ func (s *Server) change(step func(context.Context, stream.ID) error) http.Handle
 		}
 		write(w, http.StatusOK, render(d))
 	}
-}
-
-func (s *Server) buckets(w http.ResponseWriter, r *http.Request) {
-	names, err := s.opts.Store.Buckets(r.Context())
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	type bucket struct {
-		Bucket  string `json:"bucket"`
-		Streams uint64 `json:"streams"`
-	}
-	list := []bucket{}
-	for _, n := range names {
-		b, err := s.opts.Store.Bucket(r.Context(), n)
-		if err != nil {
-			continue // deleted since it was listed
-		}
-		list = append(list, bucket{b.Bucket, b.Streams})
-	}
-	write(w, http.StatusOK, map[string]any{"buckets": list})
 }
