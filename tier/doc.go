@@ -2,8 +2,7 @@
 // HTTP surface talks to.
 //
 // It resolves names to incarnations and positions to extents: each extent lies in
-// one stream's own bytes (a fork's or its source's) and in one tier. A page is
-// made of extents of one tier; where the tier changes, the page ends and the next
-// request goes on. There is no merging of tiers, and no policy: when bytes are
-// sealed and given up is decided in package compactor.
+// one stream's own bytes (a fork's or its source's) and in one tier. A page is made
+// of extents, up to its size, across the edges of segments, forks and tiers. It has
+// no policy: when bytes are sealed and given up is decided in package compactor.
 package tier

@@ -51,55 +51,60 @@ func (s *Store) enter(ctx context.Context, v *hot.View, name stream.Name, start 
 // may have been replaced or let go of since the view was taken: the record is
 // looked at once more.
 func (s *Store) page(ctx context.Context, v *hot.View, rec *hot.Record, pos uint64) (Page, error) {
-	p, err := s.fill(ctx, v, rec, pos)
+	p, err := s.fill(ctx, v, rec, pos, s.opts.ReadBytes)
 	if !errors.Is(err, cold.ErrMissing) {
 		return p, err
 	}
-	v = s.hot.View()
-	again, ierr := v.Incarnation(rec.ID)
-	switch {
-	case ierr != nil:
-		v.Close()
-		return Page{}, ierr
-	case again.Deleted:
-		v.Close()
-		return Page{}, stream.ErrGone
-	case pos < again.Earliest:
-		v.Close()
-		return Page{}, &stream.TrimmedError{Earliest: again.Offset(again.Earliest)}
-	}
-	return s.fill(ctx, v, again, pos)
+	return s.refill(ctx, rec.ID, pos, s.opts.ReadBytes)
 }
 
-// fill reads a page's bytes: all from the tier that has the first one. It closes
-// the view, before it asks the object store for anything.
-func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint64) (Page, error) {
+// refill is fill with a record and a view of now.
+func (s *Store) refill(ctx context.Context, id stream.ID, pos uint64, want int) (Page, error) {
+	v := s.hot.View()
+	rec, err := v.Incarnation(id)
+	switch {
+	case err != nil:
+	case rec.Deleted:
+		err = stream.ErrGone
+	case pos < rec.Earliest:
+		err = &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
+	}
+	if err != nil {
+		v.Close()
+		return Page{}, err
+	}
+	return s.fill(ctx, v, rec, pos, want)
+}
+
+// fill makes a page of about want bytes. It closes the view before it asks the
+// object store for anything. A page of a JSON stream ends with its last whole
+// message; if even the first one is longer than want, the page grows for it.
+func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint64, want int) (Page, error) {
 	p := Page{From: rec.Offset(pos), Next: rec.Offset(pos), Info: info(rec)}
 	if pos == rec.Tail {
 		v.Close()
 		return p.end(rec), nil
 	}
-	list, err := extents(v, rec, pos)
-	if err != nil {
-		v.Close()
-		return Page{}, err
-	}
-	n := 1
-	for n < len(list) && list[n].cold == list[0].cold {
-		n++
-	}
-	r := &reader{store: s, view: v, mode: rec.Mode, want: s.opts.ReadBytes}
-	if list[0].cold {
-		p.Tier = Cold
-		err = r.cold(ctx, list[:n])
-	} else {
-		p.Tier = Hot
-		err = r.hot(list[:n])
+	g := gathering{store: s, buf: s.getBuffer()}
+	err := g.take(v, rec, pos, want)
+	v.Close()
+	if err == nil {
+		err = g.join(ctx)
 	}
 	if err != nil {
+		s.putBuffer(g.buf)
 		return Page{}, err
 	}
-	p.Data, p.release = *r.buf, func() { s.putBuffer(r.buf) }
+	if rec.Mode == stream.JSON && !g.whole {
+		end := bytes.LastIndexByte(*g.buf, '\n') + 1
+		if end == 0 {
+			s.putBuffer(g.buf)
+			return s.refill(ctx, rec.ID, pos, 2*want)
+		}
+		*g.buf = (*g.buf)[:end]
+	}
+	p.Tier = g.tier()
+	p.Data, p.release = *g.buf, func() { s.putBuffer(g.buf) }
 	p.Next.Position += uint64(len(p.Data))
 	return p.end(rec), nil
 }
@@ -111,94 +116,85 @@ func (p Page) end(rec *hot.Record) Page {
 	return p
 }
 
-// reader collects the bytes of extents of one tier until a page is full.
-type reader struct {
+// gathering collects a page: under the view what is hot is copied and what is cold
+// is looked up; without it the cold bytes are fetched and all is put in order.
+type gathering struct {
 	store *Store
-	view  *hot.View
-	mode  stream.Mode
-	want  int
 	buf   *[]byte
+	// later are the pieces from the first cold one on. The hot bytes before it are
+	// in buf.
+	later []piece
+	// whole: the page reaches the tail.
+	whole bool
 }
 
-func (r *reader) hot(list []extent) error {
-	defer r.view.Close()
-	r.buf = r.store.getBuffer()
-	for i, e := range list {
-		for pos := e.from; pos < e.to; {
-			to := min(e.to, pos+uint64(r.want-len(*r.buf)))
-			data, err := r.view.Data(*r.buf, e.owner.ID, pos, to)
-			*r.buf = data
-			if err != nil {
-				r.store.putBuffer(r.buf)
-				return err
-			}
-			if pos = to; r.full(pos == e.to && i == len(list)-1) {
-				return nil
-			}
-		}
-	}
-	return nil
+// piece is a range of a segment, or hot bytes.
+type piece struct {
+	ref      segment.Ref
+	from, to uint64
+	hot      []byte
 }
 
-func (r *reader) cold(ctx context.Context, list []extent) error {
-	type part struct {
-		ref      segment.Ref
-		from, to uint64
+func (g *gathering) take(v *hot.View, rec *hot.Record, pos uint64, want int) error {
+	list, err := extents(v, rec, pos)
+	if err != nil {
+		return err
 	}
-	// How many segments a page takes is not known before their messages are seen,
-	// so a few more than its size asks for are looked up under the view.
-	var parts []part
-	size := uint64(0)
+	left := uint64(want)
 	for _, e := range list {
-		for pos := e.from; pos < e.to && size < 2*uint64(r.want); {
-			ref, err := r.view.Segment(e.owner.ID, pos)
-			if err != nil {
-				r.view.Close()
-				return err
-			}
-			to := min(ref.To, e.to)
-			parts = append(parts, part{ref, pos, to})
-			size += to - pos
-			pos = to
+		to := min(e.to, e.from+left)
+		left -= to - e.from
+		switch {
+		case e.cold:
+			err = g.takeCold(v, e.owner.ID, e.from, to)
+		case len(g.later) == 0:
+			*g.buf, err = v.Data(*g.buf, e.owner.ID, e.from, to)
+		default:
+			p := piece{}
+			p.hot, err = v.Data(nil, e.owner.ID, e.from, to)
+			g.later = append(g.later, p)
+		}
+		if err != nil || left == 0 {
+			g.whole = err == nil && to == rec.Tail
+			return err
 		}
 	}
-	r.view.Close()
-	r.buf = r.store.getBuffer()
-	for i, p := range parts {
-		for pos := p.from; pos < p.to; {
-			to := min(p.to, pos+uint64(r.want-len(*r.buf)))
-			data, err := r.store.cold(p.ref.Object).Read(ctx, *r.buf, p.ref, pos, to)
-			*r.buf = data
-			if err != nil {
-				r.store.putBuffer(r.buf)
-				return err
-			}
-			if pos = to; r.full(pos == p.to && i == len(parts)-1) {
-				return nil
-			}
+	g.whole = true
+	return nil
+}
+
+func (g *gathering) takeCold(v *hot.View, id stream.ID, from, to uint64) error {
+	for from < to {
+		ref, err := v.Segment(id, from)
+		if err != nil {
+			return err
+		}
+		end := min(ref.To, to)
+		g.later = append(g.later, piece{ref: ref, from: from, to: end})
+		from = end
+	}
+	return nil
+}
+
+func (g *gathering) join(ctx context.Context) (err error) {
+	for _, p := range g.later {
+		if p.hot != nil {
+			*g.buf = append(*g.buf, p.hot...)
+			continue
+		}
+		if *g.buf, err = g.store.cold(p.ref.Object).Read(ctx, *g.buf, p.ref, p.from, p.to); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// full reports whether the page is done, and cuts it at the end of its last whole
-// message. If even the first one is longer than a page, the page grows for it.
-func (r *reader) full(last bool) bool {
-	if last {
-		return true
+// tier is Cold as soon as one byte is.
+func (g *gathering) tier() Tier {
+	if len(g.later) > 0 {
+		return Cold
 	}
-	if len(*r.buf) < r.want {
-		return false
-	}
-	if r.mode != stream.JSON {
-		return true
-	}
-	if i := bytes.LastIndexByte(*r.buf, '\n'); i >= 0 {
-		*r.buf = (*r.buf)[:i+1]
-		return true
-	}
-	r.want *= 2
-	return false
+	return Hot
 }
 
 func (s *Store) getBuffer() *[]byte { return s.buffers.Get().(*[]byte) }

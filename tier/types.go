@@ -83,7 +83,7 @@ type Page struct {
 	UpToDate bool
 	// Closed: UpToDate, and the stream is closed.
 	Closed bool
-	// Tier tells where the bytes came from.
+	// Tier tells where the bytes came from: Cold as soon as one of them did.
 	Tier Tier
 	// Info is the stream at the moment of the page.
 	Info Info
