@@ -50,7 +50,7 @@ func exitCode(err error, stderr io.Writer) int {
 		code   int
 		errors []error
 	}{
-		{exitUsage, []error{errUsage, config.ErrInvalid, client.ErrURL, stream.ErrBucketName, stream.ErrStreamName, stream.ErrOffsetMalformed}},
+		{exitUsage, []error{errUsage, errColdWanted, config.ErrInvalid, client.ErrURL, stream.ErrBucketName, stream.ErrStreamName, stream.ErrOffsetMalformed}},
 		{exitConflict, []error{hot.ErrLocked, cold.ErrForeign, cold.ErrStale, cold.ErrFenced, syscall.EADDRINUSE}},
 		{exitNotFound, []error{stream.ErrNotFound, stream.ErrBucketNotFound, stream.ErrGone}},
 		{exitUnavailable, []error{client.ErrUnreachable, stream.ErrColdUnavailable, stream.ErrUnavailable, stream.ErrHotFull}},

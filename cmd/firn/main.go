@@ -15,6 +15,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal drains, a second one ends the process at once.
+	context.AfterFunc(ctx, stop)
 	code := exitCode(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr), os.Stderr)
 	stop()
 	os.Exit(code)

@@ -49,11 +49,12 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 			err = errors.Join(err, p.close())
 		}
 	}()
-	spool := filepath.Join(c.DataDir, "spool")
-	if err := emptyDir(spool); err != nil {
+	// First of all, as it locks the data directory.
+	if p.hot, err = hot.Open(filepath.Join(c.DataDir, "hot"), hotOptions(c, log, registry)); err != nil {
 		return nil, err
 	}
-	if p.hot, err = hot.Open(filepath.Join(c.DataDir, "hot"), hotOptions(c, log, registry)); err != nil {
+	spool := filepath.Join(c.DataDir, "spool")
+	if err := emptyDir(spool); err != nil {
 		return nil, err
 	}
 	if err := p.openCold(ctx, c, log, registry); err != nil {
@@ -88,11 +89,18 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	return p, nil
 }
 
+// errColdWanted: without its cold storage a server would take sealed bytes for lost,
+// and what is to be removed there for removed.
+var errColdWanted = errors.New("the data directory has cold storage: name it in cold.url, or take another data_dir")
+
 // openCold opens the cold tier. Snapshots need a place even without one: they are
 // kept in files, and found there when a cold tier is added later.
 func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) error {
 	blobs := filepath.Join(c.DataDir, "blobs")
 	none := c.Cold.URL.Kind == config.ColdNone
+	if none && p.hot.Fence() > 0 {
+		return errColdWanted
+	}
 	if _, err := os.Stat(blobs); none || err == nil {
 		files, err := fs.Open(blobs, fs.Options{})
 		if err != nil {
@@ -231,4 +239,3 @@ func (p *parts) close() error {
 	}
 	return p.hot.Close()
 }
-
