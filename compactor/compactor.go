@@ -82,10 +82,20 @@ func (c *Compactor) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+		case <-c.wake(err):
 		case <-time.After(c.opts.Interval):
 		}
 	}
 	return nil
+}
+
+// wake is what may end the wait after a pass early: pressure on the hot tier. After a
+// failure nothing does, so that trouble is not met with haste.
+func (c *Compactor) wake(err error) <-chan struct{} {
+	if err != nil {
+		return nil
+	}
+	return c.hot.Over()
 }
 
 // Pass takes each step once. It reports whether there may be more to do at once.

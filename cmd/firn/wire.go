@@ -31,6 +31,7 @@ import (
 // parts is the server put together, inside out: hot tier, cold tier, the two as
 // one, the compactor, the surfaces.
 type parts struct {
+	metrics    *prometheus.Registry
 	hot        *hot.Store
 	cold       *cold.Store
 	local      *cold.Store // nil when there are no local blobs
@@ -42,8 +43,9 @@ type parts struct {
 
 func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, err error) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p := new(parts)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := &parts{metrics: registry}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -171,8 +173,8 @@ func hotOptions(c config.Config, log *slog.Logger, registry *prometheus.Registry
 	o := hot.Options{
 		Logger: log, Registerer: registry,
 		CacheBytes: int64(c.Hot.CacheBytes), MemTableBytes: uint64(c.Hot.MemtableBytes),
-		HardBytes: uint64(c.Hot.HardBytes), MinFreeBytes: uint64(c.Hot.MinFreeBytes),
-		SealTarget: uint64(c.Seal.TargetBytes), Producers: uint64(c.Limits.Producers),
+		SoftBytes: uint64(c.Hot.MaxBytes), HardBytes: uint64(c.Hot.HardBytes),
+		MinFreeBytes: uint64(c.Hot.MinFreeBytes), SealTarget: uint64(c.Seal.TargetBytes), Producers: uint64(c.Limits.Producers),
 		Grace: time.Duration(c.Sweep.Grace), KeepHistory: time.Duration(c.Snapshot.KeepHistory),
 	}
 	if c.Snapshot.KeepHistory == config.Forever {

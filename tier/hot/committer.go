@@ -150,6 +150,12 @@ func (s *Store) commitBatch(batch []*request) {
 		}
 		s.state.Store(&t.state)
 		s.table.publish(changes)
+		if soft := s.opts.SoftBytes; soft > 0 && t.state.Hot > max(soft, was.Hot) {
+			select {
+			case s.over <- struct{}{}:
+			default:
+			}
+		}
 		s.uses.forget(changes)
 	}
 	s.metrics.observe(batch, t.batch.Len(), time.Since(start))

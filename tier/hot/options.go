@@ -35,6 +35,8 @@ type Options struct {
 	Records int
 	// HardBytes refuses appends while more hot bytes are held; 0 is no limit.
 	HardBytes uint64
+	// SoftBytes is the number of hot bytes from which [Store.Over] tells; 0 is never.
+	SoftBytes uint64
 	// MinFreeBytes refuses appends while the disk has less free; 0 is no limit.
 	MinFreeBytes uint64
 	// SealTarget is how many unsealed bytes make a stream ready to seal

@@ -31,6 +31,7 @@ type Store struct {
 	queue   chan *request
 	stop    chan struct{} // closed when no more commands are taken
 	stopped chan struct{} // closed when the committer has ended
+	over    chan struct{} // takes a value when a batch leaves too many hot bytes
 	once    sync.Once
 	dir     string
 
@@ -52,6 +53,7 @@ func Open(dir string, o Options) (*Store, error) {
 		queue:   make(chan *request, 1024),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
+		over:    make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(o.Registerer, s)
 	if err := s.openPebble(); err != nil {
@@ -140,6 +142,10 @@ func (s *Store) UnsealedBytes() uint64 { return s.state.Load().Unsealed }
 
 // Streams counts the visible streams of all buckets.
 func (s *Store) Streams() uint64 { return s.state.Load().Streams }
+
+// Over yields a value, soon, whenever hot bytes grow while there are more than
+// Options.SoftBytes.
+func (s *Store) Over() <-chan struct{} { return s.over }
 
 // Fence is the highest number of a start that the store remembers.
 func (s *Store) Fence() uint64 { return s.state.Load().Fence }
