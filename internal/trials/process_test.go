@@ -1,0 +1,128 @@
+package trials_test
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// process is the real binary, which can be killed and started again on the same data.
+type process struct {
+	client
+	admin string
+	args  []string
+	env   []string
+
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	log lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// spawn starts the binary with a bucket "trial", and ends it with the test.
+func spawn(t *testing.T, args ...string) *process {
+	t.Helper()
+	listen, admin := freeAddr(t), freeAddr(t)
+	p := &process{client: newClient(t), admin: "http://" + admin, env: os.Environ()}
+	p.url = "http://" + listen
+	p.args = append([]string{
+		"serve", "--listen", listen, "--admin-listen", admin, "--data-dir", filepath.Join(t.TempDir(), "data"),
+		"--hot.memtable-bytes", "4MiB", "--hot.cache-bytes", "8MiB",
+	}, args...)
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			text := p.log.String()
+			t.Logf("log of the server:\n%s", text[max(0, len(text)-10_000):])
+		}
+	})
+	p.start()
+	p.want(201, "PUT", "/ds/trial", "")
+	return p
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start runs the binary and returns when it is ready. It is for any goroutine.
+func (p *process) start() {
+	path, err := binary()
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	cmd := exec.Command(path, p.args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &p.log, &p.log
+	if err := cmd.Start(); err != nil {
+		p.t.Error(err)
+		return
+	}
+	p.mu.Lock()
+	p.cmd = cmd
+	p.mu.Unlock()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); ; {
+		res, err := http.Get(p.admin + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			p.t.Errorf("server is not ready: %v", err)
+			return
+		}
+	}
+}
+
+// kill ends the server without warning.
+func (p *process) kill() {
+	p.mu.Lock()
+	cmd := p.cmd
+	p.cmd = nil
+	p.mu.Unlock()
+	if cmd != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+}
+
+// operate calls the operator's listener. It is for any goroutine.
+func (p *process) operate(path, step string) error {
+	res, err := http.Post(p.admin+"/admin/streams"+path[len("/ds"):]+"/"+step, "", nil)
+	if err == nil {
+		res.Body.Close()
+	}
+	return err
+}
