@@ -23,6 +23,8 @@ type table struct {
 	byID    map[stream.ID]*entry
 	recent  *list.List // of *entry, most recently used first
 	gates   map[stream.ID]*gate
+
+	closing sync.WaitGroup // snapshots that are being closed
 }
 
 // snapshot is a Pebble snapshot with a count of its users. The count is guarded
@@ -91,16 +93,20 @@ func (t *table) publish(changes []change) {
 	t.mu.Unlock()
 }
 
-// close gives up the current view.
+// close gives up the current view. All others have been closed before.
 func (t *table) close() {
 	t.mu.Lock()
 	t.release(t.current)
 	t.mu.Unlock()
+	t.closing.Wait()
 }
 
+// release closes a snapshot that nobody uses any more, elsewhere: Pebble looks for
+// compactions then, and that waits for a sync of its manifest. Neither the committer
+// nor a reader, nor anybody who wants mu, should.
 func (t *table) release(s *snapshot) {
 	if s.refs--; s.refs == 0 {
-		s.snap.Close()
+		t.closing.Go(func() { s.snap.Close() })
 	}
 }
 
