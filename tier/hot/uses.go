@@ -19,6 +19,7 @@ type uses struct {
 
 type use struct {
 	at      uint64 // ms
+	ttl     uint64 // ms
 	holds   int
 	pending bool // a Touch is queued
 }
@@ -54,7 +55,7 @@ func (u *uses) renew(r *Record, now uint64) (due, urgent bool) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	l := u.use(r.ID)
+	l := u.use(r)
 	l.at = max(l.at, now)
 	switch {
 	case r.Deadline < now+r.Lifetime.TTL*1000:
@@ -66,11 +67,11 @@ func (u *uses) renew(r *Record, now uint64) (due, urgent bool) {
 	return true, false
 }
 
-func (u *uses) use(id stream.ID) *use {
-	l := u.last[id]
+func (u *uses) use(r *Record) *use {
+	l := u.last[r.ID]
 	if l == nil {
-		l = &use{}
-		u.last[id] = l
+		l = &use{ttl: r.Lifetime.TTL * 1000}
+		u.last[r.ID] = l
 	}
 	return l
 }
@@ -81,7 +82,7 @@ func (u *uses) hold(r *Record, now uint64, n int) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	l := u.use(r.ID)
+	l := u.use(r)
 	l.holds += n
 	l.at = max(l.at, now)
 }
@@ -113,13 +114,23 @@ func (u *uses) drop(id stream.ID) {
 	}
 }
 
-// ids returns the streams in memory: all of them, or only those that are held.
-func (u *uses) ids(held bool) []stream.ID {
+// idle returns the streams that were not used for their TTL, as far as memory
+// knows: a write may have been later.
+func (u *uses) idle(now uint64) []stream.ID {
+	return u.ids(func(l *use) bool { return l.holds == 0 && l.at+l.ttl <= now })
+}
+
+// held returns the streams with connected readers.
+func (u *uses) held() []stream.ID {
+	return u.ids(func(l *use) bool { return l.holds > 0 })
+}
+
+func (u *uses) ids(wanted func(*use) bool) []stream.ID {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	ids := make([]stream.ID, 0, len(u.last))
+	var ids []stream.ID
 	for id, l := range u.last {
-		if !held || l.holds > 0 {
+		if wanted(l) {
 			ids = append(ids, id)
 		}
 	}
@@ -169,7 +180,7 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 		v.Close()
 		return err
 	}
-	ids = append(ids, s.uses.ids(false)...)
+	ids = append(ids, s.uses.idle(s.now())...)
 	over := ids[:0]
 	for _, id := range ids {
 		rec, err := v.Incarnation(id)
@@ -191,7 +202,7 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 
 // renewHeld persists the deadlines of streams with connected readers.
 func (s *Store) renewHeld() {
-	held := s.uses.ids(true)
+	held := s.uses.held()
 	if len(held) == 0 {
 		return
 	}
