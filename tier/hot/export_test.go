@@ -37,4 +37,4 @@ var (
 const Never = never
 
 // Uses is how many streams the store remembers the use of.
-func (s *Store) Uses() int { return len(s.uses.ids(false)) }
+func (s *Store) Uses() int { return len(s.uses.ids(func(*use) bool { return true })) }

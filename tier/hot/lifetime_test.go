@@ -187,6 +187,7 @@ func TestUsesOfDeletedStreamsAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
+	c.advance(time.Minute)
 	if err := s.ExpireDue(ctx); err != nil {
 		t.Fatal(err)
 	}
