@@ -82,7 +82,9 @@ func flattenedOnce(t *testing.T) {
 func deepNesting(t *testing.T) {
 	s := serve(t)
 	const path = "/ds/trial/s"
-	nest := func(open, close string, n int) string { return strings.Repeat(open, n) + "1" + strings.Repeat(close, n) }
+	nest := func(open, close string, n int) string {
+		return strings.Repeat(open, n) + "1" + strings.Repeat(close, n)
+	}
 	s.create(path, "application/json", nest("[", "]", 500))
 	s.create("/ds/trial/other", "text/plain", "")
 	tail := s.tail(path)

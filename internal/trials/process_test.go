@@ -1,12 +1,15 @@
 package trials_test
 
 import (
+	"bufio"
 	"bytes"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,6 +119,28 @@ func (p *process) kill() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
+}
+
+// metric returns the sum of a metric's samples.
+func (p *process) metric(name string) (sum float64) {
+	p.t.Helper()
+	res, err := http.Get(p.admin + "/metrics")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if before, _, _ := strings.Cut(series, "{"); before != name {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			p.t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		sum += v
+	}
+	return sum
 }
 
 // operate calls the operator's listener. It is for any goroutine.
