@@ -262,7 +262,7 @@ func TestUnit(t *testing.T) {
 	}
 	directives, _ := unit(t, false)
 	for name, want := range map[string]string{
-		"NoNewPrivileges": "yes", "ProtectSystem": "strict", "CapabilityBoundingSet": "", "DynamicUser": "yes", "RestartPreventExitStatus": "2",
+		"NoNewPrivileges": "yes", "ProtectSystem": "strict", "CapabilityBoundingSet": "", "DynamicUser": "yes", "RestartPreventExitStatus": "2 5",
 	} {
 		if got, ok := directives[name]; !ok || got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,6 +80,30 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	s.mustStop()
+}
+
+// The codes mean the same wherever they are told.
+func TestExitCodesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## Exit codes")
+	_, help, _ := strings.Cut(description, "Exit codes:")
+	help = strings.Join(strings.Fields(help), " ")
+	rows := regexp.MustCompile(`(?m)^\| (\d) \| (.+) \|$`).FindAllStringSubmatch(table, -1)
+	for code := exitOK; code <= exitConflict; code++ {
+		if code >= len(rows) || rows[code][1] != fmt.Sprint(code) {
+			t.Fatalf("docs/operations.md does not have %d", code)
+		}
+		meaning, _, _ := strings.Cut(rows[code][2], ";")
+		if want := fmt.Sprintf("%d %s", code, meaning); !strings.Contains(help, want) {
+			t.Errorf("--help does not have %q", want)
+		}
+	}
+	if len(rows) != exitConflict+1 {
+		t.Errorf("docs/operations.md has %d codes", len(rows))
+	}
 }
 
 func TestAdminToken(t *testing.T) {

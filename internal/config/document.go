@@ -23,7 +23,8 @@ Everything works without configuration. What is set comes from four places; wher
 the value came from. Its output is a valid file.
 
 The server does not start with a configuration that it would have to guess about. Unknown keys and variables are errors, as are values out of
-range and settings that contradict each other. All of them are reported at once, with file and line.
+range and settings that contradict each other. All of them are reported at once, with file and line. (` + "`FIRN_URL` and `FIRN_ADMIN_URL`" + ` are no settings but
+tell commands such as ` + "`firn stream ls`" + ` where a server is.)
 
 - **Sizes** have a unit: ` + "`64MiB`, `2GiB` (steps of 1024), `5GB` (of 1000)" + `; a number alone is bytes, and may be grouped, ` + "`1_000_000`" + `.
 - **Durations** have a unit: ` + "`250ms`, `90s`, `1h30m`, `7d`, `2w`" + `; some settings take ` + "`forever`" + `.
