@@ -21,7 +21,7 @@ func (s *Store) fetch(object string, run []segment.Part) {
 			if again, aerr := s.try(object, []segment.Part{p}); len(again) > 0 {
 				s.metrics.corrupt.Inc()
 				s.log.Error("cold data is damaged", "key", object, "offset", p.Offset, "err", aerr)
-				s.land(frameKey{object, p.Offset}, nil,
+				s.fail(object, again,
 					fmt.Errorf("read %s at %d: %w: %w", object, p.Offset, stream.ErrColdUnavailable, aerr))
 			}
 		}
@@ -38,12 +38,10 @@ func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reas
 		s.failed(object, err)
 		// An object that is too short or was cut on the way is as bad as a flipped one.
 		if errors.Is(err, blob.ErrCorrupt) || errors.Is(err, blob.ErrRange) {
-			return run, err
+			return run, fmt.Errorf("%w: %w", segment.ErrCorrupt, err)
 		}
 		err = unavailable("get", object, err)
-		for _, p := range run {
-			s.land(frameKey{object, p.Offset}, nil, err)
-		}
+		s.fail(object, run, err)
 		return nil, err
 	}
 	s.metrics.fetched.Add(float64(n))
@@ -55,7 +53,7 @@ func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reas
 			reason = errors.Join(reason, err)
 			continue
 		}
-		s.land(frameKey{object, p.Offset}, content, nil)
+		s.land(frameKey{object, p.Offset}, content)
 	}
 	return bad, reason
 }

@@ -160,16 +160,27 @@ func (s *Store) request(object string, parts []segment.Part) []*flight {
 	return flights
 }
 
-// land ends a flight: with content, which is cached, or with an error, which is
-// not, so that the next reader tries anew.
-func (s *Store) land(k frameKey, content []byte, err error) {
-	if err == nil {
-		s.cache.add(k, content)
-	}
+// land ends a flight with its content, which is cached.
+func (s *Store) land(k frameKey, content []byte) {
+	s.cache.add(k, content)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(k, content, nil)
+}
+
+// fail ends flights with an error, which is not cached. All end at once: a reader
+// that tries again must not meet the rest of the fetch that failed.
+func (s *Store) fail(object string, parts []segment.Part, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range parts {
+		s.end(frameKey{object, p.Offset}, nil, err)
+	}
+}
+
+func (s *Store) end(k frameKey, content []byte, err error) {
 	f := s.flights[k]
 	delete(s.flights, k)
-	s.mu.Unlock()
 	f.content, f.err = content, err
 	close(f.done)
 }
