@@ -1,0 +1,87 @@
+package cold_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"testing"
+
+	"firn/internal/blob/fault"
+	"firn/pkg/segment"
+	"firn/pkg/stream"
+	"firn/tier/cold"
+)
+
+func crc(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+func TestSnapshotRoundTrip(t *testing.T) {
+	r := newRig(t, cold.Options{})
+	ctx := context.Background()
+	for _, n := range []int{0, 1, 100_000} {
+		want := bytes.Repeat([]byte{'x'}, n)
+		key := r.SnapshotKey(name, 7, 5)
+		if err := r.PutSnapshot(ctx, key, bytes.NewReader(want), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		body, err := r.OpenSnapshot(ctx, key, int64(n), crc(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readAll(t, body); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: got %d, %v", n, len(got), err)
+		}
+	}
+}
+
+func TestSnapshotDamageIsNoticedBeforeTheEnd(t *testing.T) {
+	ctx := context.Background()
+	want := bytes.Repeat([]byte("0123456789"), 1000)
+	for what, f := range map[string]fault.Fault{
+		"short":          {Kind: fault.Short, At: 9999},
+		"empty":          {Kind: fault.Short, At: 0},
+		"first flip":     {Kind: fault.Flip, At: 0},
+		"last flip":      {Kind: fault.Flip, At: 9999},
+		"cut":            {Kind: fault.Cut, At: 9999},
+		"cut at the end": {Kind: fault.Cut, At: 10000},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, cold.Options{})
+			if err := r.PutSnapshot(ctx, "k", bytes.NewReader(want), int64(len(want))); err != nil {
+				t.Fatal(err)
+			}
+			f.Op = fault.Get
+			r.faults.Script(f)
+			body, err := r.OpenSnapshot(ctx, "k", int64(len(want)), crc(want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readAll(t, body); !errors.Is(err, stream.ErrColdUnavailable) || errors.Is(err, segment.ErrCorrupt) != (f.Kind != fault.Cut) {
+				t.Errorf("read to the end gave %v", err)
+			}
+		})
+	}
+}
+
+func TestSnapshotOfAnotherSizeIsRefusedAtOnce(t *testing.T) {
+	r := newRig(t, cold.Options{})
+	ctx := context.Background()
+	if err := r.PutSnapshot(ctx, "k", bytes.NewReader([]byte("12345")), 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{0, 4, 6} {
+		if _, err := r.OpenSnapshot(ctx, "k", size, 0); !errors.Is(err, stream.ErrColdUnavailable) {
+			t.Errorf("5 bytes for %d: %v, want ErrColdUnavailable", size, err)
+		}
+	}
+	body, err := r.OpenSnapshot(ctx, "k", 5, crc([]byte("12346")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(t, body); !errors.Is(err, segment.ErrCorrupt) {
+		t.Errorf("swapped blob gave %q, %v; want ErrCorrupt", got, err)
+	}
+	if _, err := r.OpenSnapshot(ctx, "other", 5, 0); !errors.Is(err, cold.ErrMissing) || !errors.Is(err, stream.ErrColdUnavailable) {
+		t.Errorf("missing blob gave %v, want ErrMissing and ErrColdUnavailable", err)
+	}
+}
