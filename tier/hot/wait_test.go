@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -67,6 +68,40 @@ func TestWaitMissesNoWake(t *testing.T) {
 	}
 	if _, err := s.Append(ctx, &hot.Append{ID: rec.ID, Close: true}); err != nil {
 		t.Fatal(err)
+	}
+	wg.Wait()
+}
+
+// The writer appends once for each time that the reader has caught up, so that no
+// later append makes good for a wake that was missed. The reader comes to wait a
+// little earlier or later each time, before, during and after the commit.
+func TestWaitMissesNoWakeInLockstep(t *testing.T) {
+	const rounds = 600
+	s := open(t, vfs.NewMem())
+	defer s.Close()
+	var wg sync.WaitGroup
+	for pair := range 2 {
+		rec := create(t, s, fmt.Sprint(pair))
+		var spin atomic.Uint64
+		next := make(chan struct{}, 1)
+		wg.Go(func() {
+			for range next {
+				appendTo(t, s, rec.ID, "x")
+			}
+		})
+		wg.Go(func() {
+			defer close(next)
+			for i := range uint64(rounds) {
+				next <- struct{}{}
+				for range i * 7919 % 20_000 {
+					spin.Add(1)
+				}
+				if err := s.Wait(context.Background(), rec.ID, i); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
 	}
 	wg.Wait()
 }
