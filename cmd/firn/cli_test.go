@@ -17,6 +17,7 @@ import (
 
 	"firn/internal/admin"
 	"firn/pkg/client"
+	"firn/pkg/stream"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -245,7 +246,10 @@ func TestExportResumes(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "big")
 			args := []string{"stream", "export", "demo/big", "-o", file, "--url", flaky(t, s.url)}
 			tries := 1
-			for ; s.firn(args...).code != exitOK; tries++ {
+			for o := s.firn(args...); o.code != exitOK; o, tries = s.firn(args...), tries+1 {
+				if o.code != exitUnavailable {
+					t.Fatalf("try %d: exit code %d\n%s", tries, o.code, o.stderr)
+				}
 				if _, err := os.Stat(file); err == nil {
 					t.Fatal("the file is there before it is complete")
 				}
@@ -295,20 +299,36 @@ func tear(t *testing.T, file string) {
 	}
 }
 
-// The part of another stream is not taken for one's own.
+// The part of another stream, or of an earlier one of the name, is not taken for
+// one's own.
 func TestExportRefusesOtherPart(t *testing.T) {
 	s := start(t, t.TempDir())
 	s.must(201, "PUT", "/ds/demo", "")
-	s.must(201, "PUT", "/ds/demo/one", "1", asJSON)
-	s.must(201, "PUT", "/ds/demo/two", "2", asJSON)
-	tail := s.must(200, "HEAD", "/ds/demo/one", "").Header.Get("Stream-Next-Offset")
-	dir := t.TempDir()
-	part := filepath.Join(dir, "x.00000000."+tail+".part")
-	if err := os.WriteFile(part, []byte("9\n"), 0o600); err != nil {
+	s.must(201, "PUT", "/ds/demo/orders", "1", asJSON)
+	orders := stream.Name{Bucket: "demo", ID: "orders"}
+	tail, err := stream.ParseOffset(s.must(200, "HEAD", "/ds/demo/orders", "").Header.Get("Stream-Next-Offset"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if o := s.firn("stream", "export", "demo/two", "-o", filepath.Join(dir, "x")); o.code != exitFailure || !strings.Contains(o.stderr, part) {
-		t.Errorf("got %+v", o)
+	for _, c := range []struct {
+		name  string
+		of    stream.Name
+		life  uint64
+		holds string
+	}{
+		{"other stream", stream.Name{Bucket: "demo", ID: "other"}, tail.Life, "9\n"},
+		{"earlier stream", orders, tail.Life - 1, "9\n"},
+		{"longer", orders, tail.Life, "1\n2\n"},
+	} {
+		file := filepath.Join(t.TempDir(), "x")
+		part := partName(file, c.of, stream.Offset{Life: c.life})
+		if err := os.WriteFile(part, []byte(c.holds), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := s.firn("stream", "export", "demo/orders", "-o", file)
+		if o.code != exitFailure || !strings.Contains(o.stderr, part) || !strings.Contains(o.stderr, "remove it") {
+			t.Errorf("%s: %+v", c.name, o)
+		}
 	}
 	s.mustStop()
 }
