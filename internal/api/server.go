@@ -71,6 +71,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.fixed {
 		h[f.name] = f.values
 	}
+	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+		// Where a request has a Content-Length as well, a proxy may go by that and take
+		// what follows the chunks for its body; then it must not be taken for a request
+		// here (RFC 9112 §6.3). net/http does not tell whether there was one.
+		h.Set("Connection", "close")
+	}
 	s.opts.CORS.apply(h, r)
 	if r.Method == http.MethodOptions {
 		s.preflight(a, r)
