@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"firn/pkg/segment"
 	"firn/pkg/stream"
@@ -78,7 +79,7 @@ func (s *Store) refill(ctx context.Context, id stream.ID, pos uint64, want int) 
 
 // fill makes a page of about want bytes. It closes the view before it asks the
 // object store for anything. A page of a JSON stream ends with its last whole
-// message; if even the first one is longer than want, the page grows for it.
+// message; if even the first one is longer than a page, the page grows for it alone.
 func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint64, want int) (Page, error) {
 	p := Page{From: rec.Offset(pos), Next: rec.Offset(pos), Info: info(rec)}
 	if pos == rec.Tail {
@@ -95,10 +96,14 @@ func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 		s.putBuffer(g.buf)
 		return Page{}, err
 	}
-	if rec.Mode == stream.JSON && !g.whole {
-		end := bytes.LastIndexByte(*g.buf, '\n') + 1
+	if rec.Mode == stream.JSON {
+		end := messagesEnd(*g.buf, s.opts.ReadBytes)
 		if end == 0 {
+			reached := pos + uint64(len(*g.buf))
 			s.putBuffer(g.buf)
+			if reached == rec.Tail {
+				return Page{}, fmt.Errorf("%w: %s ends inside a message", hot.ErrDamaged, rec.ID)
+			}
 			return s.refill(ctx, rec.ID, pos, 2*want)
 		}
 		*g.buf = (*g.buf)[:end]
@@ -107,6 +112,15 @@ func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 	p.Data, p.release = *g.buf, func() { s.putBuffer(g.buf) }
 	p.Next.Position += uint64(len(p.Data))
 	return p.end(rec), nil
+}
+
+// messagesEnd returns the end of the last message within limit bytes, or of the first
+// one if that is longer; 0 if stored does not hold all of it.
+func messagesEnd(stored []byte, limit int) int {
+	if i := bytes.LastIndexByte(stored[:min(limit, len(stored))], '\n'); i >= 0 {
+		return i + 1
+	}
+	return bytes.IndexByte(stored, '\n') + 1
 }
 
 // end says what the page's end means.
@@ -124,8 +138,6 @@ type gathering struct {
 	// later are the pieces from the first cold one on. The hot bytes before it are
 	// in buf.
 	later []piece
-	// whole: the page reaches the tail.
-	whole bool
 }
 
 // piece is a range of a segment, or hot bytes.
@@ -155,11 +167,9 @@ func (g *gathering) take(v *hot.View, rec *hot.Record, pos uint64, want int) err
 			g.later = append(g.later, p)
 		}
 		if err != nil || left == 0 {
-			g.whole = err == nil && to == rec.Tail
 			return err
 		}
 	}
-	g.whole = true
 	return nil
 }
 
