@@ -121,20 +121,17 @@ func (s *Store) advance(ctx context.Context, src *hot.Record, anchor, n uint64) 
 	if src.Mode != stream.JSON {
 		return anchor + n, nil
 	}
-	pos, left := anchor, n
-	for limit := anchor + uint64(s.opts.ReadBytes); pos < src.Tail && pos < limit; {
-		p, err := s.page(ctx, s.hot.View(), src, pos)
-		if err != nil {
-			return 0, err
+	p, err := s.page(ctx, s.hot.View(), src, anchor)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Release()
+	pos, limit := anchor, anchor+uint64(s.opts.ReadBytes)
+	for m := range stream.Messages(p.Data) {
+		pos += uint64(len(m)) + 1
+		if n--; n == 0 && pos <= limit {
+			return pos, nil
 		}
-		for m := range stream.Messages(p.Data) {
-			pos += uint64(len(m)) + 1
-			if left--; left == 0 {
-				p.Release()
-				return pos, nil
-			}
-		}
-		p.Release()
 	}
 	return 0, stream.ErrForkSubOffset
 }
