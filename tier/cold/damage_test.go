@@ -123,6 +123,34 @@ func swappedAndCut(t *testing.T) {
 	equal(t, got, err, contentA)
 }
 
+// Damage must not multiply calls: a run is fetched once more as a whole.
+func TestDamageIsFetchedAgainByOneGetARun(t *testing.T) {
+	for what, tt := range map[string]struct {
+		change func([]byte) []byte
+		gets   int
+	}{
+		"cut in half":        {func(d []byte) []byte { return d[:len(d)/4] }, 2},
+		"one frame":          {func(d []byte) []byte { d[frameBytes] ^= 1; return d }, 2},
+		"two that are apart": {func(d []byte) []byte { d[0] ^= 1; d[5*frameBytes] ^= 1; return d }, 3},
+		"every byte of it":   {func(d []byte) []byte { clear(d); return d }, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, cold.Options{})
+			ref, _ := r.put(t, 0, 10*frameBytes)
+			r.overwrite(t, ref.Object, tt.change)
+			n := r.gets(func() {
+				if _, err := r.all(ref); !errors.Is(err, segment.ErrCorrupt) {
+					t.Errorf("%s: read gave %v, want ErrCorrupt", what, err)
+				}
+				synctest.Wait()
+			})
+			if n != tt.gets {
+				t.Errorf("%s: %d GETs, want %d", what, n, tt.gets)
+			}
+		})
+	}
+}
+
 // One bad frame does not keep a reader from the others.
 func TestDamagedFrameLeavesTheOthers(t *testing.T) { synctest.Test(t, damagedFrame) }
 

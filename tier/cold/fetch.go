@@ -10,22 +10,35 @@ import (
 )
 
 // fetch gets the frames of a contiguous run by one GET and lands them. Frames that
-// are not what the catalog says are fetched once more: a flipped bit on the way is
-// not a damaged object.
+// are not what the catalog says are fetched once more, again by one GET a run: a
+// flipped bit on the way is not a damaged object.
 func (s *Store) fetch(object string, run []segment.Part) {
 	bad, err := s.try(object, run)
-	if len(bad) > 0 {
-		s.metrics.corrupt.Add(float64(len(bad)))
-		s.log.Warn("cold data fails its checksum, fetching again", "key", object, "offset", bad[0].Offset, "err", err)
-		for _, p := range bad {
-			if again, aerr := s.try(object, []segment.Part{p}); len(again) > 0 {
-				s.metrics.corrupt.Inc()
-				s.log.Error("cold data is damaged", "key", object, "offset", p.Offset, "err", aerr)
-				s.fail(object, again,
-					fmt.Errorf("read %s at %d: %w: %w", object, p.Offset, stream.ErrColdUnavailable, aerr))
-			}
-		}
+	if len(bad) == 0 {
+		return
 	}
+	s.log.Warn("cold data fails its checksum, fetching again", "key", object, "offset", bad[0].Offset, "err", err)
+	for len(bad) > 0 {
+		n := contiguous(bad)
+		again, err := s.try(object, bad[:n])
+		bad = bad[n:]
+		if len(again) == 0 {
+			continue
+		}
+		s.log.Error("cold data is damaged", "key", object, "offset", again[0].Offset, "err", err)
+		s.fail(object, again,
+			fmt.Errorf("read %s at %d: %w: %w", object, again[0].Offset, stream.ErrColdUnavailable, err))
+	}
+}
+
+// contiguous is how many of the parts, of which there is one at least, lie one
+// after another.
+func contiguous(parts []segment.Part) int {
+	n := 1
+	for n < len(parts) && parts[n-1].Offset+uint64(parts[n-1].Length) == parts[n].Offset {
+		n++
+	}
+	return n
 }
 
 // try lands the frames of a run but for those that fail their checks, which it
@@ -38,6 +51,7 @@ func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reas
 		s.failed(object, err)
 		// An object that is too short or was cut on the way is as bad as a flipped one.
 		if errors.Is(err, blob.ErrCorrupt) || errors.Is(err, blob.ErrRange) {
+			s.metrics.corrupt.Add(float64(len(run)))
 			return run, fmt.Errorf("%w: %w", segment.ErrCorrupt, err)
 		}
 		err = unavailable("get", object, err)
@@ -49,8 +63,10 @@ func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reas
 		at := p.Offset - first.Offset
 		content, err := s.decoder.DecodeFrame(make([]byte, 0, p.Content), data[at:at+uint64(p.Length)], p.Frame)
 		if err != nil {
-			bad = append(bad, p)
-			reason = errors.Join(reason, err)
+			s.metrics.corrupt.Inc()
+			if bad = append(bad, p); len(bad) == 1 {
+				reason = err
+			}
 			continue
 		}
 		s.land(frameKey{object, p.Offset}, content)

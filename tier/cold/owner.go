@@ -109,8 +109,8 @@ func (s *Store) claim(ctx context.Context) error {
 		host = "unknown host"
 	}
 	record := Owner{
-		Version: ownerVersion, Store: s.opts.StoreID, Fence: fence, Nonce: unique(),
-		Host: fmt.Sprintf("%s, process %d", host, os.Getpid()), Since: time.Now().UTC(),
+		Version: ownerVersion, Store: s.opts.StoreID, Fence: fence, Nonce: s.opts.Unique(),
+		Host: fmt.Sprintf("%s, process %d", host, os.Getpid()), Since: s.opts.Now().UTC(),
 	}
 	if err := s.writeOwner(ctx, record, etag); err != nil {
 		return err

@@ -187,6 +187,47 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+func TestCacheGivesUpWhatWasNotAskedForTheLongest(t *testing.T) {
+	r := newRig(t, cold.Options{CacheBytes: 16 << 10})
+	kept, _ := r.put(t, 0, frameBytes)
+	old, _ := r.put(t, frameBytes, frameBytes)
+	read := func(ref segment.Ref) int {
+		return r.gets(func() {
+			if _, err := r.all(ref); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	read(old)
+	for i := range 10 { // 100 frames in all, of which the cache holds some 40
+		if n := read(kept); n != 0 && i > 0 {
+			t.Errorf("what was asked for all the time took %d GETs, want none", n)
+		}
+		ref, _ := r.put(t, uint64(1+i)*10*frameBytes, 10*frameBytes)
+		read(ref)
+		if n := read(ref); n != 0 {
+			t.Errorf("what was just read took %d GETs", n)
+		}
+	}
+	if n := read(old); n != 1 {
+		t.Errorf("what was asked for once took %d GETs, want 1", n)
+	}
+}
+
+func TestFrameLargerThanTheCacheIsReadAndNotKept(t *testing.T) {
+	r := newRig(t, cold.Options{CacheBytes: 300})
+	ref, content := r.put(t, 0, 2*frameBytes)
+	for range 2 {
+		n := r.gets(func() {
+			got, err := r.all(ref)
+			equal(t, got, err, content)
+		})
+		if n != 1 {
+			t.Errorf("%d GETs, want 1", n)
+		}
+	}
+}
+
 func value(t *testing.T, g prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -201,59 +242,6 @@ func value(t *testing.T, g prometheus.Gatherer, name string) float64 {
 	}
 	t.Fatalf("no metric %s", name)
 	return 0
-}
-
-func TestReadAheadFetchesWhatComesNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, cold.Options{ReadAhead: 4 * frameBytes})
-		ref, content := r.put(t, 0, 10*frameBytes)
-		read := func(from, to uint64) int {
-			return r.gets(func() {
-				got, err := r.Read(context.Background(), nil, ref, from, to)
-				equal(t, got, err, content[from:to])
-				synctest.Wait() // for what runs ahead
-			})
-		}
-		if n := read(0, frameBytes); n != 1 {
-			t.Errorf("the first read made %d GETs, want 1: nobody reads on yet", n)
-		}
-		if n := read(frameBytes, 2*frameBytes); n != 2 {
-			t.Errorf("reading on made %d GETs, want its own and one ahead", n)
-		}
-		if n := read(2*frameBytes, 6*frameBytes); n != 1 {
-			t.Errorf("reading what was fetched ahead made %d GETs, want only the next one ahead", n)
-		}
-		if n := read(6*frameBytes, 10*frameBytes); n != 0 {
-			t.Errorf("reading to the end made %d GETs, want none", n)
-		}
-	})
-}
-
-func TestReadAheadDelaysNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, cold.Options{ReadAhead: frameBytes})
-		const readers = 6 // more than run ahead at a time
-		gate := make(chan struct{})
-		for i := range readers {
-			ref, content := r.put(t, uint64(i)*4*frameBytes, 4*frameBytes)
-			read := func(from, to uint64) {
-				got, err := r.Read(context.Background(), nil, ref, ref.From+from, ref.From+to)
-				equal(t, got, err, content[from:to])
-			}
-			read(0, 2*frameBytes) // both frames are cached now
-			r.faults.Script(fault.Fault{Op: fault.Get, Key: ref.Object, Kind: fault.Stall, Gate: gate, Times: fault.Always})
-			read(0, frameBytes)
-			read(frameBytes, 2*frameBytes) // reads on, and what is ahead hangs
-		}
-		synctest.Wait()
-		close(gate)
-		synctest.Wait()
-		// Only as many as may run ahead were stalled; the others were never asked for.
-		if n := len(r.faults.Unfired()); n != readers-4 {
-			t.Errorf("%d of %d readers had no read-ahead, want %d", n, readers, readers-4)
-		}
-		r.faults.Clear()
-	})
 }
 
 func TestMetricsCountHitsAndMisses(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -34,8 +35,10 @@ type Options struct {
 	Decoders   int
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	// Unique yields what makes a key unique; nil is 64 random bits.
+	// Unique yields what makes a key or a claim unique; nil is 64 random bits.
 	Unique func() string
+	// Now is when a claim is made; nil is time.Now.
+	Now func() time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +56,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Unique == nil {
 		o.Unique = unique
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return o
 }
@@ -80,16 +86,14 @@ type Store struct {
 	// ahead bounds the fetches that nobody waits for yet.
 	ahead chan struct{}
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	flights map[frameKey]*flight
-	// ends remembers where readers of an object stopped, to notice who reads on.
-	ends map[string]uint64
+	// ends are reads by the frame that they stopped in or before, to notice who
+	// reads on.
+	ends map[frameKey]extent
 
 	owner owner
 }
-
-// maxAhead is how many fetches run ahead of readers at a time.
-const maxAhead = 4
 
 // Open makes a store over blobs. It calls nothing.
 func Open(blobs blob.Store, o Options) (*Store, error) {
@@ -98,15 +102,11 @@ func Open(blobs blob.Store, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cold tier: %w", err)
 	}
-	c, err := newCache(o.CacheBytes)
-	if err != nil {
-		return nil, fmt.Errorf("open cold tier: %w", err)
-	}
 	s := &Store{
-		opts: o, blobs: blobs, log: o.Logger, decoder: d, cache: c,
+		opts: o, blobs: blobs, log: o.Logger, decoder: d, cache: newCache(o.CacheBytes),
 		ahead:   make(chan struct{}, maxAhead),
 		flights: make(map[frameKey]*flight),
-		ends:    make(map[string]uint64),
+		ends:    make(map[frameKey]extent),
 	}
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	s.metrics = newMetrics(o.Registerer, s)
