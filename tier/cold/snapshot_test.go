@@ -38,12 +38,11 @@ func TestSnapshotDamageIsNoticedBeforeTheEnd(t *testing.T) {
 	ctx := context.Background()
 	want := bytes.Repeat([]byte("0123456789"), 1000)
 	for what, f := range map[string]fault.Fault{
-		"short":          {Kind: fault.Short, At: 9999},
-		"empty":          {Kind: fault.Short, At: 0},
-		"first flip":     {Kind: fault.Flip, At: 0},
-		"last flip":      {Kind: fault.Flip, At: 9999},
-		"cut":            {Kind: fault.Cut, At: 9999},
-		"cut at the end": {Kind: fault.Cut, At: 10000},
+		"short":      {Kind: fault.Short, At: 9999},
+		"empty":      {Kind: fault.Short, At: 0},
+		"first flip": {Kind: fault.Flip, At: 0},
+		"last flip":  {Kind: fault.Flip, At: 9999},
+		"cut":        {Kind: fault.Cut, At: 9999},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := newRig(t, cold.Options{})
@@ -56,10 +55,58 @@ func TestSnapshotDamageIsNoticedBeforeTheEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := readAll(t, body); !errors.Is(err, stream.ErrColdUnavailable) || errors.Is(err, segment.ErrCorrupt) != (f.Kind != fault.Cut) {
+			got, err := readAll(t, body)
+			if !errors.Is(err, stream.ErrColdUnavailable) || errors.Is(err, segment.ErrCorrupt) != (f.Kind != fault.Cut) {
 				t.Errorf("read to the end gave %v", err)
 			}
+			if len(got) >= len(want) {
+				t.Errorf("all %d bytes were given out before the damage was told", len(got))
+			}
 		})
+	}
+}
+
+// A server has announced the size: with the last byte the client would take the blob
+// for whole.
+func TestSnapshotKeepsItsEndBackUntilItIsVerified(t *testing.T) {
+	ctx := context.Background()
+	want := []byte("0123456789")
+	for n := 1; n <= len(want)+1; n++ {
+		r := newRig(t, cold.Options{})
+		if err := r.PutSnapshot(ctx, "k", bytes.NewReader(want), int64(len(want))); err != nil {
+			t.Fatal(err)
+		}
+		body, err := r.OpenSnapshot(ctx, "k", int64(len(want)), crc(want)+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		read := 0
+		for err == nil {
+			var m int
+			m, err = body.Read(make([]byte, n))
+			read += m
+		}
+		if _, again := body.Read(make([]byte, n)); !errors.Is(err, segment.ErrCorrupt) || !errors.Is(again, segment.ErrCorrupt) || read >= len(want) {
+			t.Errorf("read by %d: %d bytes, then %v and %v; want fewer than all and ErrCorrupt", n, read, err, again)
+		}
+	}
+}
+
+func TestSnapshotIsWholeWhenTheStoreFailsAfterwards(t *testing.T) {
+	r := newRig(t, cold.Options{})
+	ctx := context.Background()
+	want := []byte("0123456789")
+	if err := r.PutSnapshot(ctx, "k", bytes.NewReader(want), 10); err != nil {
+		t.Fatal(err)
+	}
+	r.faults.Script(fault.Fault{Op: fault.Get, Kind: fault.Cut, At: 10})
+	body, err := r.OpenSnapshot(ctx, "k", 10, crc(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(t, body); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -70,8 +117,8 @@ func TestSnapshotOfAnotherSizeIsRefusedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, size := range []int64{0, 4, 6} {
-		if _, err := r.OpenSnapshot(ctx, "k", size, 0); !errors.Is(err, stream.ErrColdUnavailable) {
-			t.Errorf("5 bytes for %d: %v, want ErrColdUnavailable", size, err)
+		if _, err := r.OpenSnapshot(ctx, "k", size, 0); !errors.Is(err, stream.ErrColdUnavailable) || !errors.Is(err, segment.ErrCorrupt) {
+			t.Errorf("5 bytes for %d: %v, want ErrColdUnavailable and ErrCorrupt", size, err)
 		}
 	}
 	body, err := r.OpenSnapshot(ctx, "k", 5, crc([]byte("12346")))
