@@ -72,6 +72,9 @@ func (s *Store) put(ctx context.Context, key string, body blob.Body) error {
 
 // Delete removes objects and returns those that the store has confirmed to be gone.
 func (s *Store) Delete(ctx context.Context, keys []string) (gone []string, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	err = s.blobs.Delete(ctx, keys...)
 	if err == nil {
 		return keys, nil

@@ -129,6 +129,13 @@ func TestDeleteTellsWhatIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestDeleteOfNothingAsksNobody(t *testing.T) {
+	s := open(t, deleter{err: context.Canceled}, cold.Options{})
+	if gone, err := s.Delete(context.Background(), nil); len(gone) > 0 || err != nil {
+		t.Errorf("%q, %v", gone, err)
+	}
+}
+
 // deleter answers every Delete alike.
 type deleter struct {
 	blob.Store
