@@ -15,6 +15,16 @@ import (
 // [stream.ErrContentType], offset errors, [stream.ErrForkSubOffset], a
 // [*stream.TrimmedError].
 func (s *Store) Create(ctx context.Context, r CreateRequest) (Info, bool, error) {
+	for {
+		i, created, err := s.create(ctx, r)
+		// The stream that was found has gone meanwhile: resolve the request in full.
+		if !errors.Is(err, hot.ErrConflict) {
+			return i, created, err
+		}
+	}
+}
+
+func (s *Store) create(ctx context.Context, r CreateRequest) (Info, bool, error) {
 	c := hot.Create{Name: r.Name, ContentType: r.ContentType, Lifetime: r.Lifetime, Closed: r.Closed}
 	existing, err := s.find(ctx, r.Name)
 	switch {
@@ -35,10 +45,10 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (Info, bool, error)
 	if c.Mode == 0 {
 		c.Mode = stream.ModeOf(c.ContentType)
 	}
-	if existing == nil {
-		if c.Payload, err = encode(c.Mode, r.Body); err != nil {
-			return Info{}, false, err
-		}
+	if existing != nil {
+		c.Found = existing.ID
+	} else if c.Payload, err = encode(c.Mode, r.Body); err != nil {
+		return Info{}, false, err
 	}
 	done, err := s.hot.Create(ctx, c)
 	if err != nil {

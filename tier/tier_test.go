@@ -40,6 +40,7 @@ type rig struct {
 	faults  *fault.Store
 	encoder *segment.Encoder
 	clock   atomic.Int64 // ms
+	tick    atomic.Int64 // what each look at the clock adds to it
 }
 
 // newRig opens a store. Options but for the tiers are the caller's.
@@ -52,7 +53,10 @@ func newRig(t testing.TB, o tier.Options) *rig {
 	var err error
 	r.hot, err = hot.Open("hot", hot.Options{
 		FS: disk.New().FS(), MemTableBytes: 1 << 20, Logger: log,
-		Now:   func() time.Time { return time.UnixMilli(r.clock.Load()) },
+		Now: func() time.Time {
+			tick := r.tick.Load()
+			return time.UnixMilli(r.clock.Add(tick) - tick)
+		},
 		Fatal: func(m string) { panic(m) },
 	})
 	r.must(err)

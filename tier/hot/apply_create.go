@@ -18,6 +18,9 @@ func (t *txn) create(c Create) (CreateResult, error) {
 	if err != nil {
 		return CreateResult{}, err
 	}
+	if c.Found != 0 && (old == nil || old.ID != c.Found) {
+		return CreateResult{}, ErrConflict
+	}
 	if old != nil {
 		if old.Deleted {
 			return CreateResult{}, stream.ErrNameBlocked

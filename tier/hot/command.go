@@ -17,9 +17,13 @@ type (
 
 	// Create makes a stream or a fork, or finds one that is configured alike.
 	// Errors: [stream.ErrBucketNotFound], [stream.ErrExists],
-	// [stream.ErrNameBlocked], the fork errors, a [*stream.TrimmedError].
+	// [stream.ErrNameBlocked], the fork errors, a [*stream.TrimmedError];
+	// [ErrConflict] when Found has lost the name.
 	Create struct {
-		ID          stream.ID
+		ID stream.ID
+		// Found is the incarnation that has the name, 0 for none. A request is not
+		// resolved in full when it is only to be compared, so it must not create.
+		Found       stream.ID
 		Name        stream.Name
 		ContentType string
 		Mode        stream.Mode
