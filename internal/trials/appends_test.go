@@ -101,7 +101,7 @@ func readersBesideAWriter(t *testing.T) {
 				}
 			})
 		}
-		for i := range scaled(200, 5000) {
+		for i := range scaled(120, 5000) {
 			text := strings.Repeat(fmt.Sprintf("%d,", i), 1+i%500)
 			s.append(path, "text/plain", text)
 			model.WriteString(text)
