@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
 	"time"
 
 	"firn/internal/blob"
-	"firn/pkg/stream"
 )
 
 // ownerKey is the record that says which store may write under the prefix.
@@ -20,118 +17,15 @@ const ownerKey = "owner"
 // ownerVersion is the form of the record that this release reads and writes.
 const ownerVersion = 1
 
-// Owner is the owner record. Its fence grows with every start of its store, so
-// that a process which was superseded can tell.
+// Owner is the owner record. Its fence grows with every start of its store and
+// while it writes, so that an older copy of its data directory can be told.
 type Owner struct {
 	Version int       `json:"version"`
 	Store   string    `json:"store"`
 	Fence   uint64    `json:"fence"`
-	Nonce   string    `json:"nonce"` // tells two claims of one fence apart
+	Nonce   string    `json:"nonce"` // of the process that owns the prefix
 	Host    string    `json:"host"`
-	Since   time.Time `json:"since"`
-}
-
-// owner is the claim that this process holds.
-type owner struct {
-	mu     sync.Mutex
-	wanted *ClaimOptions // nil: this store needs no claim
-	record *Owner        // nil: not claimed yet
-}
-
-// ClaimOptions is what a claim goes by.
-type ClaimOptions struct {
-	// Fence is the highest fence that the data directory knows of.
-	Fence uint64
-	// Remember persists a fence in the data directory, before it is claimed.
-	Remember func(ctx context.Context, fence uint64) error
-}
-
-// Claim takes the prefix for this store; from then on CheckOwner holds it to it.
-// Errors: [ErrForeign], [ErrStale], [ErrFenced]; with [stream.ErrColdUnavailable]
-// the next CheckOwner tries again.
-func (s *Store) Claim(ctx context.Context, o ClaimOptions) error {
-	s.owner.mu.Lock()
-	defer s.owner.mu.Unlock()
-	s.owner.wanted = &o
-	return s.claim(ctx)
-}
-
-// CheckOwner returns nil while this process owns the prefix. It is asked before
-// every pass that writes or removes objects. Errors: as for Claim.
-func (s *Store) CheckOwner(ctx context.Context) error {
-	s.owner.mu.Lock()
-	defer s.owner.mu.Unlock()
-	switch {
-	case s.owner.wanted == nil:
-		return nil
-	case s.owner.record == nil:
-		return s.claim(ctx)
-	}
-	now, _, err := s.readOwner(ctx)
-	if err != nil {
-		return err
-	}
-	if now == nil || now.Fence != s.owner.record.Fence || now.Nonce != s.owner.record.Nonce {
-		return s.fenced(now)
-	}
-	return nil
-}
-
-func (s *Store) fenced(now *Owner) error {
-	if now == nil {
-		return fmt.Errorf("%w: its owner record is gone; stop this server and look what happened", ErrFenced)
-	}
-	return fmt.Errorf("%w: store %s on %s since %s; stop this server",
-		ErrFenced, now.Store, now.Host, now.Since.Format(time.RFC3339))
-}
-
-func (s *Store) claim(ctx context.Context) error {
-	o := s.owner.wanted
-	was, etag, err := s.readOwner(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.mayClaim(ctx, was, o.Fence); err != nil {
-		return err
-	}
-	// The data directory learns of the fence first: a crash in between leaves it
-	// ahead of the record, never behind.
-	fence := o.Fence + 1
-	if was != nil {
-		fence = max(fence, was.Fence+1)
-	}
-	if err := o.Remember(ctx, fence); err != nil {
-		return err
-	}
-	o.Fence = fence
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	record := Owner{
-		Version: ownerVersion, Store: s.opts.StoreID, Fence: fence, Nonce: s.opts.Unique(),
-		Host: fmt.Sprintf("%s, process %d", host, os.Getpid()), Since: s.opts.Now().UTC(),
-	}
-	if err := s.writeOwner(ctx, record, etag); err != nil {
-		return err
-	}
-	s.owner.record = &record
-	return nil
-}
-
-// mayClaim refuses a prefix that is another's.
-func (s *Store) mayClaim(ctx context.Context, was *Owner, fence uint64) error {
-	switch {
-	case was == nil:
-		return s.mustBeEmpty(ctx)
-	case was.Store != s.opts.StoreID:
-		return fmt.Errorf("%w: %s (%s, since %s); choose another prefix or the data directory that belongs to it",
-			ErrForeign, was.Store, was.Host, was.Since.Format(time.RFC3339))
-	case was.Fence > fence:
-		return fmt.Errorf("%w: it knows of start %d, the owner record of %d; it is a copy or a restored backup, use the one that ran last",
-			ErrStale, fence, was.Fence)
-	}
-	return nil
+	Since   time.Time `json:"since"` // when it became the owner
 }
 
 var errFound = errors.New("found an object")
@@ -170,8 +64,8 @@ func (s *Store) readOwner(ctx context.Context) (*Owner, string, error) {
 	return &o, info.ETag, nil
 }
 
-// writeOwner replaces the record that has the ETag, or none. A store without
-// conditional puts is asked afterwards who won.
+// writeOwner replaces the record that has the ETag, or none. It asks afterwards who
+// has won, for stores without conditional puts too. Errors: [ErrFenced].
 func (s *Store) writeOwner(ctx context.Context, o Owner, etag string) error {
 	data, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
@@ -181,10 +75,9 @@ func (s *Store) writeOwner(ctx context.Context, o Owner, etag string) error {
 	if errors.Is(err, blob.ErrNotSupported) {
 		_, err = s.blobs.Put(ctx, ownerKey, bytes.NewReader(data), blob.PutOptions{})
 	}
-	switch {
-	case errors.Is(err, blob.ErrExists), errors.Is(err, blob.ErrPrecondition):
-		return fmt.Errorf("%w while this one started", ErrFenced)
-	case err != nil:
+	// A refusal may be about a put of this process that was lost and came late: the
+	// record itself tells who won.
+	if err != nil && !errors.Is(err, blob.ErrExists) && !errors.Is(err, blob.ErrPrecondition) {
 		return unavailable("put", ownerKey, err)
 	}
 	now, _, err := s.readOwner(ctx)
@@ -192,13 +85,7 @@ func (s *Store) writeOwner(ctx context.Context, o Owner, etag string) error {
 		return err
 	}
 	if now == nil || now.Nonce != o.Nonce {
-		return s.fenced(now)
+		return fenced(now)
 	}
 	return nil
-}
-
-// IsUnavailable reports whether a claim failed for want of the store alone, so
-// that it may succeed later as it is. A wrong bucket or a missing right is not that.
-func IsUnavailable(err error) bool {
-	return errors.Is(err, stream.ErrColdUnavailable) && !errors.Is(err, blob.ErrDenied)
 }

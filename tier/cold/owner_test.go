@@ -2,7 +2,6 @@ package cold_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -157,11 +156,7 @@ func TestOwnerClaimsWhenTheStoreIsBack(t *testing.T) {
 					t.Fatalf("check when the store is back: %v", err)
 				}
 			}
-			var o cold.Owner
-			data, _, err := blob.ReadAll(ctx, r.blobs, "owner", 0, -1)
-			if err != nil || json.Unmarshal(data, &o) != nil {
-				t.Fatalf("owner record %q, %v", data, err)
-			}
+			o := record(t, r.blobs)
 			if o.Fence != dir.fence || o.Store != "0123456789abcdef" {
 				t.Errorf("record %+v, the directory knows of fence %d", o, dir.fence)
 			}

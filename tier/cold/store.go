@@ -92,7 +92,7 @@ type Store struct {
 	// reads on.
 	ends map[frameKey]extent
 
-	owner owner
+	claim claim
 }
 
 // Open makes a store over blobs. It calls nothing.
