@@ -167,8 +167,9 @@ func moveOnDisk(t *testing.T, m *movement) {
 
 	// The hot tier is damaged, which readers, the compactor and Pebble find. It is at
 	// the beginning of a value, because Pebble tries each bit of a block to see
-	// whether it is the one that flipped.
-	fill("four")
+	// whether it is the one that flipped. It is less than a target, so nothing seals
+	// it before.
+	s.must(201, "PUT", "/ds/demo/four", noise[:3<<20], asBytes)
 	m.until(s, "firn_hot_corruptions_total", func() {
 		for _, name := range objects(t, dir+"/hot", ".sst") {
 			if table, err := os.ReadFile(name); err == nil { // else it is gone since
@@ -177,6 +178,7 @@ func moveOnDisk(t *testing.T, m *movement) {
 		}
 		s.firn("stream", "cat", "demo/four")
 	})
+	s.must(204, "POST", "/ds/demo/four", noise[3<<20:5<<20], asBytes)
 	m.until(s, "firn_compactor_stuck_streams", func() {})
 	s.must(201, "PUT", "/ds/demo/five", "", asBytes)
 	m.until(s, "firn_hot_background_errors_total", func() { s.must(204, "POST", "/ds/demo/five", noise[:1<<20], asBytes) })
