@@ -4,6 +4,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -22,6 +23,7 @@ import (
 	"firn/compactor"
 	"firn/pkg/stream"
 	"firn/tier"
+	"firn/tier/cold"
 )
 
 // Options configures a [Server]. Store, Compactor and Gatherer are required.
@@ -49,11 +51,17 @@ func New(o Options) *Server {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{opts: o, log: o.Logger, router: mux.NewRouter().UseEncodedPath().SkipClean(true)}
+	s.router.NotFoundHandler = refuse(http.StatusNotFound, "no_such_resource", "there is nothing at this path")
+	s.router.MethodNotAllowedHandler = refuse(http.StatusMethodNotAllowed, "method_not_allowed", "this resource does not take the method")
 	s.router.HandleFunc("/healthz", s.health).Methods(http.MethodGet, http.MethodHead)
 	s.router.HandleFunc("/readyz", s.ready).Methods(http.MethodGet, http.MethodHead)
 
 	guarded := s.router.NewRoute().Subrouter()
-	guarded.Use(s.authorize)
+	// Without a token, what is on the loopback interface can be reached by every page
+	// in a browser there; none of them is to seal or to evict.
+	pages := http.NewCrossOriginProtection()
+	pages.SetDenyHandler(refuse(http.StatusForbidden, "cross_origin", "pages of other origins are refused"))
+	guarded.Use(s.authorize, pages.Handler)
 	guarded.Handle("/metrics", promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})).Methods(http.MethodGet)
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}/seal", s.change(o.Compactor.SealStream)).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}/evict", s.change(o.Compactor.EvictStream)).Methods(http.MethodPost)
@@ -119,6 +127,10 @@ func write(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v)
 }
 
+func refuse(status int, code, detail string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { problem(w, status, code, detail) })
+}
+
 // problem answers with an error in the form of RFC 9457.
 func problem(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -128,21 +140,25 @@ func problem(w http.ResponseWriter, status int, code, detail string) {
 	})
 }
 
-// fail answers with what an error of the store means.
+// fail answers with what an error of the store means. Operators are told all of it.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	for _, m := range []struct {
 		err    error
 		status int
 		code   string
 	}{
-		{stream.ErrBucketName, http.StatusBadRequest, "bucket_name"},
-		{stream.ErrStreamName, http.StatusBadRequest, "stream_name"},
+		{stream.ErrBucketName, http.StatusBadRequest, "bucket_name_invalid"},
+		{stream.ErrStreamName, http.StatusBadRequest, "stream_name_invalid"},
 		{stream.ErrBucketNotFound, http.StatusNotFound, "bucket_not_found"},
 		{stream.ErrNotFound, http.StatusNotFound, "stream_not_found"},
 		{stream.ErrGone, http.StatusGone, "stream_deleted"},
 		{compactor.ErrSealingOff, http.StatusConflict, "no_cold_storage"},
+		{cold.ErrForeign, http.StatusConflict, "cold_storage_taken"},
+		{cold.ErrStale, http.StatusConflict, "cold_storage_taken"},
+		{cold.ErrFenced, http.StatusConflict, "cold_storage_taken"},
 		{stream.ErrColdUnavailable, http.StatusServiceUnavailable, "cold_unavailable"},
 		{stream.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+		{context.Canceled, http.StatusServiceUnavailable, "unavailable"}, // nobody waits for it
 	} {
 		if errors.Is(err, m.err) {
 			problem(w, m.status, m.code, err.Error())
