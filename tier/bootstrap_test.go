@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	"firn/internal/blob/fault"
 	"firn/pkg/stream"
@@ -188,28 +188,19 @@ func TestBootstrapWhileTheSnapshotIsAway(t *testing.T) {
 }
 
 func TestBootstrapsAreBoundedInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		// Room for two streams of 2 × the limit.
-		r := newRig(t, tier.Options{BootstrapBytes: bootstrapBytes, BootstrapMemory: 4 * bootstrapBytes})
-		r.create("a", octets, letters(1000))
-		r.create("small", octets, "")
-		first, second := r.boot("a"), r.boot("a")
-		ctx, cancel := context.WithCancel(bg)
-		var waiting sync.WaitGroup
-		waiting.Go(func() {
-			_, err := r.Bootstrap(ctx, named("a"))
-			r.is(err, context.Canceled, "the third")
-		})
-		synctest.Wait()
-		cancel()
-		waiting.Wait()
-		r.boot("small").Close() // needs no memory
-		waiting.Go(func() { r.boot("a").Close() })
-		synctest.Wait()
-		first.Close()
-		waiting.Wait()
-		second.Close()
-	})
+	// Room for two streams of twice the limit.
+	r := newRig(t, tier.Options{BootstrapBytes: bootstrapBytes, BootstrapMemory: 4 * bootstrapBytes})
+	r.create("a", octets, letters(1000))
+	r.create("empty", octets, "")
+	first, second := r.boot("a"), r.boot("a")
+	defer second.Close()
+	ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+	defer cancel()
+	_, err := r.Bootstrap(ctx, named("a"))
+	r.is(err, context.DeadlineExceeded, "a third one")
+	r.boot("empty").Close() // needs no memory
+	first.Close()
+	r.boot("a").Close()
 }
 
 // While bytes are appended, sealed and given up and snapshots published, every
