@@ -127,6 +127,20 @@ func moveOnBucket(t *testing.T, m *movement) {
 	s.mustStop()
 }
 
+// holdGets makes GETs wait until the returned function is called.
+func (b *bucket) holdGets() (release func()) {
+	hold := make(chan struct{})
+	b.rw.Lock()
+	b.hold = hold
+	b.rw.Unlock()
+	return func() {
+		b.rw.Lock()
+		b.hold = nil
+		b.rw.Unlock()
+		close(hold)
+	}
+}
+
 func moveOnDisk(t *testing.T, m *movement) {
 	const size = 16 << 20 // of an append: more than all memtables
 	dir := t.TempDir()

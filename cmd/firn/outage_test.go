@@ -48,20 +48,6 @@ func (b *bucket) setAway(away bool) {
 	b.away = away
 }
 
-// holdGets makes GETs wait until the returned function is called.
-func (b *bucket) holdGets() (release func()) {
-	hold := make(chan struct{})
-	b.rw.Lock()
-	b.hold = hold
-	b.rw.Unlock()
-	return func() {
-		b.rw.Lock()
-		b.hold = nil
-		b.rw.Unlock()
-		close(hold)
-	}
-}
-
 func newBucket(t *testing.T) *bucket {
 	t.Helper()
 	backend := s3mem.New()
