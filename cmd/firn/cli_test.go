@@ -266,7 +266,7 @@ func TestExportResumes(t *testing.T) {
 	}
 }
 
-// flaky is a proxy of a server that fails each tenth request.
+// flaky is a proxy of a server that fails each seventh request.
 func flaky(t *testing.T, target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -275,7 +275,7 @@ func flaky(t *testing.T, target string) string {
 	proxy := httputil.NewSingleHostReverseProxy(u)
 	var n atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n.Add(1)%10 == 0 {
+		if n.Add(1)%7 == 0 {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}

@@ -29,27 +29,33 @@ func (c *streamExport) Run(ctx context.Context, i *invocation) error {
 	if err != nil {
 		return err
 	}
-	cl, err := c.client(i)
+	cl, err := c.client(i, once)
 	if err != nil {
 		return err
 	}
-	info, err := cl.Head(ctx, n)
+	info, err := cl.Stream(n).Head(ctx)
 	if err != nil {
 		return c.advise(i, err)
 	}
-	p, err := openPart(c.File, n, info)
+	tail, err := position(info.Tail)
+	if err != nil {
+		return err
+	}
+	p, err := openPart(c.File, n, stream.ModeOf(info.ContentType), tail)
 	if err == nil && p == nil {
-		var at stream.Offset
-		if at, err = earliest(ctx, cl, n, i.stderr); err == nil {
-			at.Life = info.Tail.Life
-			p, err = createPart(c.File, n, at)
+		at := stream.Offset{Life: tail.Life}
+		if from := earliest(n, info, i.stderr); from != client.Beginning {
+			if at, err = position(from); err != nil {
+				return err
+			}
 		}
+		p, err = createPart(c.File, n, at)
 	}
 	if err != nil {
-		return c.advise(i, err)
+		return err
 	}
 	defer p.file.Close()
-	if err := c.copy(ctx, cl, n, p, info.Tail, i.stderr); err != nil {
+	if err := c.copy(ctx, cl.Stream(n), p, tail, i.stderr); err != nil {
 		return fmt.Errorf("%w\n%d bytes are kept in %s, run the same command again to go on",
 			c.advise(i, err), p.at.Position-p.from, p.file.Name())
 	}
@@ -64,18 +70,25 @@ func (c *streamExport) Run(ctx context.Context, i *invocation) error {
 const progressEvery = 2 * time.Second
 
 // copy reads up to the tail. What is appended meanwhile is for another export.
-func (c *streamExport) copy(ctx context.Context, cl *client.Client, n stream.Name, p *part, tail stream.Offset, stderr io.Writer) error {
+func (c *streamExport) copy(ctx context.Context, s *client.Stream, p *part, tail stream.Offset, stderr io.Writer) error {
 	told := time.Now()
-	for p.at.Position < tail.Position {
-		page, err := cl.Read(ctx, n, p.at)
+	for page, err := range s.Read(ctx, client.Offset(p.at.String())) {
 		if err != nil {
 			return err
 		}
-		if len(page.Data) == 0 {
-			return fmt.Errorf("%w: nothing at position %d, before the tail", client.ErrAnswer, p.at.Position)
+		// A page that does not lead where it says it does would skip or repeat bytes.
+		next, err := position(page.Next)
+		if err != nil {
+			return err
+		}
+		if p.at.Position+uint64(len(page.Data)) != next.Position {
+			return fmt.Errorf("%w: %d bytes after position %d do not lead to %d", client.ErrAnswer, len(page.Data), p.at.Position, next.Position)
 		}
 		if err := p.write(page.Data[:min(uint64(len(page.Data)), tail.Position-p.at.Position)]); err != nil {
 			return err
+		}
+		if p.at.Position == tail.Position {
+			break
 		}
 		if time.Since(told) >= progressEvery {
 			told = time.Now()
@@ -83,6 +96,15 @@ func (c *streamExport) copy(ctx context.Context, cl *client.Client, n stream.Nam
 		}
 	}
 	return nil
+}
+
+// position is what an offset of a firn server says.
+func position(o client.Offset) (stream.Offset, error) {
+	at, err := stream.ParseOffset(string(o))
+	if err != nil {
+		return at, fmt.Errorf("%w: offset %q; is this a firn server?", client.ErrAnswer, o)
+	}
+	return at, nil
 }
 
 // part is a file on its way to be an export. Its name says whose bytes it holds and
@@ -118,7 +140,7 @@ func createPart(file string, n stream.Name, from stream.Offset) (*part, error) {
 }
 
 // openPart finds the part of an interrupted export; nil if there is none.
-func openPart(file string, n stream.Name, info client.Info) (*part, error) {
+func openPart(file string, n stream.Name, mode stream.Mode, tail stream.Offset) (*part, error) {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {
 		return nil, fmt.Errorf("look for an interrupted export: %w", err)
@@ -132,7 +154,7 @@ func openPart(file string, n stream.Name, info client.Info) (*part, error) {
 			continue
 		}
 		name := filepath.Join(filepath.Dir(file), e.Name())
-		if hash != nameHash(n) || from.Life != info.Tail.Life {
+		if hash != nameHash(n) || from.Life != tail.Life {
 			return nil, fmt.Errorf("%s %w", name, errOtherPart)
 		}
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -143,7 +165,7 @@ func openPart(file string, n stream.Name, info client.Info) (*part, error) {
 		if err := p.lock(); err != nil {
 			return nil, err
 		}
-		if err := p.resume(info); err != nil {
+		if err := p.resume(mode, tail); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("go on with export: %w", err)
 		}
@@ -162,17 +184,17 @@ func (p *part) lock() error {
 }
 
 // resume cuts what an interruption left of a message, and goes to the end.
-func (p *part) resume(info client.Info) error {
+func (p *part) resume(mode stream.Mode, tail stream.Offset) error {
 	end, err := p.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	if info.Mode == stream.JSON {
+	if mode == stream.JSON {
 		if end, err = lastLine(p.file, end); err != nil {
 			return err
 		}
 	}
-	if p.from+uint64(end) > info.Tail.Position {
+	if p.from+uint64(end) > tail.Position {
 		return fmt.Errorf("%s has more bytes than the stream: remove it to begin anew", p.file.Name())
 	}
 	if err := p.file.Truncate(end); err != nil {

@@ -24,8 +24,12 @@ type clients struct {
 	URL string `name:"url" placeholder:"URL" help:"Address of the server (FIRN_URL, default http://127.0.0.1:4437)."`
 }
 
-func (c clients) client(i *invocation) (*client.Client, error) {
-	return client.New(client.Options{URL: first(c.URL, i.getenv(config.EnvURL)), HTTP: newHTTPClient()})
+// once: a failed request is not repeated. Who runs a command sees what failed, and may
+// run it again.
+var once = client.Retry{GiveUp: -1}
+
+func (c clients) client(i *invocation, retry client.Retry) (*client.Client, error) {
+	return client.New(first(c.URL, i.getenv(config.EnvURL)), client.Options{HTTP: newHTTPClient(), Retry: retry})
 }
 
 // advise adds to a failed request what to do about it.

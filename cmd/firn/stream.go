@@ -28,7 +28,7 @@ type streamList struct {
 
 // Run lists the streams of a bucket, all pages of them.
 func (c *streamList) Run(ctx context.Context, i *invocation) error {
-	cl, err := c.client(i)
+	cl, err := c.client(i, once)
 	if err != nil {
 		return err
 	}
@@ -36,16 +36,11 @@ func (c *streamList) Run(ctx context.Context, i *invocation) error {
 		Bucket  string                `json:"bucket"`
 		Streams []client.ListedStream `json:"streams"`
 	}{c.Bucket, []client.ListedStream{}}
-	for after := ""; ; {
-		page, err := cl.List(ctx, c.Bucket, c.Prefix, after)
+	for s, err := range cl.Streams(ctx, c.Bucket, c.Prefix) {
 		if err != nil {
 			return c.advise(i, err)
 		}
-		all.Streams = append(all.Streams, page.Streams...)
-		if page.Next == nil {
-			break
-		}
-		after = *page.Next
+		all.Streams = append(all.Streams, s)
 	}
 	return c.print(i.stdout, all, func(w io.Writer) {
 		fmt.Fprintln(w, "STREAM\tSTATUS\tTYPE\tBYTES\tCREATED\tLAST WRITE")

@@ -3,151 +3,134 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"iter"
 	"net/http"
 	"net/url"
+	"time"
 
 	"firn/pkg/stream"
 )
 
-// maxPage bounds an answer, in bytes. Servers give at most 64 MiB, or one message.
-const maxPage = 256 << 20
-
-// Info is what HEAD tells of a stream (B§5.5).
-type Info struct {
-	ContentType string
-	Mode        stream.Mode
-	Tail        stream.Offset
-	Closed      bool
-	// Snapshot is the offset of the visible snapshot, nil if there is none.
-	Snapshot *stream.Offset
+// Read yields the pages from an offset to the tail, one request each. The last one is
+// UpToDate, and may have no Data. A failed request is repeated as Options.Retry says;
+// the first error that remains ends the iteration. Errors: as of [Stream.Get].
+func (s *Stream) Read(ctx context.Context, from Offset) iter.Seq2[Page, error] {
+	return s.pages(ctx, from, false)
 }
 
-// Page is the answer to a read.
-type Page struct {
-	// Data is stored bytes; it is empty at the tail.
-	Data        []byte
-	ContentType string // empty if Data is
-	// Next is where the next read goes on.
-	Next stream.Offset
-	// UpToDate: Next was the tail when the server answered. Closed: and nothing
-	// will ever follow.
-	UpToDate, Closed bool
-	// Cursor goes into the next live read.
-	Cursor string
+// Follow is Read that waits at the tail for more, as Options.Live says, until the
+// stream is closed: then the last page is Closed, and may have no Data. A page without
+// Data comes also whenever the tail is reached. When a connection ends, for whatever
+// reason, the next one goes on where it was. The iteration ends with an error when the
+// server refuses, has failed for longer than Options.Retry allows, or ctx ends.
+func (s *Stream) Follow(ctx context.Context, from Offset) iter.Seq2[Page, error] {
+	return s.pages(ctx, from, true)
 }
 
-// Head describes a stream. Errors: [ErrUnreachable], [*Error], [ErrAnswer].
-func (c *Client) Head(ctx context.Context, n stream.Name) (Info, error) {
-	resp, err := c.do(ctx, http.MethodHead, c.streamURL(n), nil)
-	if err != nil {
-		return Info{}, headError(err)
+func (s *Stream) pages(ctx context.Context, from Offset, follow bool) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		r := s.reader(from, follow, func(p Page) bool { return yield(p, nil) })
+		if err := r.run(ctx); err != nil && !r.left {
+			yield(Page{}, err)
+		}
 	}
-	defer resp.Body.Close()
-	h := resp.Header
-	info := Info{ContentType: h.Get("Content-Type"), Closed: h.Get("Stream-Closed") == "true"}
-	info.Mode = stream.ModeOf(info.ContentType)
-	if info.Tail, err = nextOffset(h); err != nil {
-		return Info{}, err
-	}
-	if at := h.Get("Stream-Snapshot-Offset"); at != "" {
-		o, err := stream.ParseOffset(at)
+}
+
+// reader is a position that moves through a stream. It moves only with pages that
+// arrived whole.
+type reader struct {
+	s      *Stream
+	yield  func(Page) bool
+	follow bool
+	live   Live
+	back   backoff
+
+	at          Offset
+	cursor      string // of the last answer (B§10.1)
+	contentType string
+	// upToDate: the tail was reached, told: and that was said.
+	upToDate, told bool
+	// ended: there is no more to read; left: there is nobody to read it.
+	ended, left bool
+}
+
+func (s *Stream) reader(from Offset, follow bool, yield func(Page) bool) *reader {
+	return &reader{s: s, yield: yield, follow: follow, live: s.o.Live, back: backoff{retry: s.o.Retry}, at: from}
+}
+
+// run reads until the end. Catching up is by plain reads, which caches may answer and
+// which tell what kind of stream it is; waiting begins at the tail.
+func (r *reader) run(ctx context.Context) error {
+	for !r.ended && !r.left {
+		began, at := time.Now(), r.at
+		err := r.step(ctx)
+		switch {
+		case r.left || r.ended:
+			return nil
+		case err != nil:
+			err = r.back.wait(ctx, err)
+		case r.at == at && time.Since(began) < r.s.o.Retry.First:
+			// A server that does not wait is not to be asked all the time.
+			err = sleep(ctx, r.s.o.Retry.First)
+		}
 		if err != nil {
-			return Info{}, fmt.Errorf("%w: snapshot offset %q", ErrAnswer, at)
-		}
-		info.Snapshot = &o
-	}
-	return info, nil
-}
-
-// headError gives the refusal of a HEAD, which has no body, the code that its
-// status means for a stream.
-func headError(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == "" {
-		switch e.Status {
-		case http.StatusNotFound:
-			e.Code, e.Detail = "stream_not_found", stream.ErrNotFound.Error()
-		case http.StatusGone:
-			e.Code, e.Detail = "stream_deleted", stream.ErrGone.Error()
-		case http.StatusServiceUnavailable:
-			e.Code, e.Detail = "unavailable", stream.ErrUnavailable.Error()
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// Read returns what follows an offset, as much as the server gives at a time; the
-// zero offset is the beginning (B§5.6). Errors: [ErrUnreachable], [*Error],
-// [ErrAnswer].
-func (c *Client) Read(ctx context.Context, n stream.Name, from stream.Offset) (Page, error) {
-	return c.read(ctx, n, from, url.Values{})
-}
+// restart forgets all that is not so of another position.
+func (r *reader) restart() { r.upToDate, r.told, r.cursor = false, false, "" }
 
-// Poll is Read that waits at the tail for a while (B§5.7). cursor is that of the
-// last page, if there was one. A page without data says that nothing came.
-func (c *Client) Poll(ctx context.Context, n stream.Name, from stream.Offset, cursor string) (Page, error) {
-	q := url.Values{"live": {"long-poll"}}
-	if cursor != "" {
-		q.Set("cursor", cursor)
-	}
-	return c.read(ctx, n, from, q)
-}
-
-func (c *Client) read(ctx context.Context, n stream.Name, from stream.Offset, q url.Values) (Page, error) {
-	q.Set("offset", "-1")
-	if !from.IsZero() {
-		q.Set("offset", from.String())
-	}
-	resp, err := c.do(ctx, http.MethodGet, c.streamURL(n), q)
-	if err != nil {
-		return Page{}, err
-	}
-	defer resp.Body.Close()
-	h := resp.Header
-	p := Page{
-		ContentType: h.Get("Content-Type"), Cursor: h.Get("Stream-Cursor"),
-		UpToDate: h.Get("Stream-Up-To-Date") == "true", Closed: h.Get("Stream-Closed") == "true",
-	}
-	if p.Next, err = nextOffset(h); err != nil {
-		return Page{}, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+// step makes one request, and takes what its answer brings.
+func (r *reader) step(ctx context.Context) error {
 	switch {
-	case err != nil:
-		return Page{}, fmt.Errorf("%w: the answer broke off: %w", ErrUnreachable, err)
-	case len(body) > maxPage:
-		return Page{}, fmt.Errorf("%w: more than %d bytes at a time", ErrAnswer, maxPage)
+	case !r.upToDate || r.contentType == "":
+		return r.get(ctx, url.Values{})
+	case r.mode() == SSE:
+		return r.events(ctx)
 	}
-	if p.Data, err = stored(body, p.ContentType); err != nil {
-		return Page{}, err
-	}
-	// A page that does not lead where it says it does would make the next one skip
-	// or repeat bytes.
-	if from.Position+uint64(len(p.Data)) != p.Next.Position {
-		return Page{}, fmt.Errorf("%w: %d bytes after position %d do not lead to %d",
-			ErrAnswer, len(p.Data), from.Position, p.Next.Position)
-	}
-	return p, nil
+	return r.get(ctx, url.Values{"live": {"long-poll"}})
 }
 
-// stored turns what is on the wire into stored bytes: an array of messages into
-// lines.
-func stored(body []byte, contentType string) ([]byte, error) {
-	if len(body) == 0 || stream.ModeOf(contentType) != stream.JSON {
-		return body, nil
+func (r *reader) get(ctx context.Context, q url.Values) error {
+	if r.cursor != "" && q.Has("live") {
+		q.Set("cursor", r.cursor)
 	}
-	data, _, err := stream.EncodeJSON(nil, body)
-	if err != nil && !errors.Is(err, stream.ErrEmptyArray) {
-		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
-	}
-	return data, nil
-}
-
-func nextOffset(h http.Header) (stream.Offset, error) {
-	o, err := stream.ParseOffset(h.Get("Stream-Next-Offset"))
+	p, err := r.s.page(ctx, r.at, q)
 	if err != nil {
-		return o, fmt.Errorf("%w: next offset %q; is this the URL of a firn server?", ErrAnswer, h.Get("Stream-Next-Offset"))
+		return err
 	}
-	return o, nil
+	if p.ContentType == "" && !q.Has("live") {
+		p.ContentType = stream.DefaultContentType
+	}
+	r.take(p)
+	return nil
+}
+
+// take moves behind a page and hands it on, unless it is no news.
+func (r *reader) take(p Page) {
+	r.back.succeeded()
+	if p.ContentType == "" {
+		p.ContentType = r.contentType
+	}
+	r.at, r.contentType = p.Next, p.ContentType
+	if p.cursor != "" {
+		r.cursor = p.cursor
+	}
+	r.upToDate = r.upToDate || p.UpToDate
+	r.ended = p.Closed || p.UpToDate && !r.follow
+	news := len(p.Data) > 0 || p.Closed || p.UpToDate && !r.told
+	r.told = p.UpToDate
+	if news && !r.yield(p) {
+		r.left = true
+	}
+}
+
+// trimmed reports whether err says that a snapshot stands for what was to be read. A
+// server that has no snapshots says the same of a deleted stream, without a code.
+func trimmed(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == http.StatusGone && e.Code != "stream_deleted"
 }
