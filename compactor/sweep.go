@@ -2,6 +2,8 @@ package compactor
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"firn/tier/cold"
 	"firn/tier/hot"
@@ -38,6 +40,7 @@ func (c *Compactor) trim(ctx context.Context) (bool, error) {
 // followed up. An object leaves the catalog when the store has confirmed that it
 // is gone; if that answer is lost, the next sweep asks again.
 func (c *Compactor) sweep(ctx context.Context) error {
+	var errs []error
 	for full := true; full; {
 		v := c.hot.View()
 		due, err := v.Due(c.hot.Now(), sweepPage)
@@ -62,16 +65,14 @@ func (c *Compactor) sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := c.remove(ctx, c.opts.Local, local); err != nil {
-			return err
-		}
-		if err := c.remove(ctx, c.opts.Cold, remote); err != nil {
-			return err
-		}
+		// Trouble with one store, or with some of its objects, keeps nothing else.
+		errs = append(errs, c.remove(ctx, c.opts.Local, local), c.remove(ctx, c.opts.Cold, remote))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
+// remove removes retired objects. Those that the store does not confirm are put off,
+// so that a few stuck ones do not stand before all others for ever.
 func (c *Compactor) remove(ctx context.Context, store *cold.Store, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -87,5 +88,9 @@ func (c *Compactor) remove(ctx context.Context, store *cold.Store, keys []string
 		c.metrics.swept.Add(float64(len(gone)))
 		c.log.Info("objects removed", "count", len(gone))
 	}
-	return err
+	if err == nil {
+		return nil
+	}
+	stuck := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(gone, k) })
+	return errors.Join(err, c.hot.Postpone(ctx, stuck))
 }

@@ -53,6 +53,8 @@ func (t *txn) apply(command any) (any, error) {
 		return t.trim(c)
 	case Forget:
 		return nil, t.forget(c)
+	case Postpone:
+		return nil, t.postpone(c)
 	case Fence:
 		t.state.Fence = max(t.state.Fence, c.Number)
 		return nil, nil

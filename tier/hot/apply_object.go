@@ -75,6 +75,24 @@ func (t *txn) abandon(c Abandon) error {
 	return nil
 }
 
+func (t *txn) postpone(c Postpone) error {
+	for _, name := range c.Objects {
+		o, err := t.object(name)
+		if err != nil {
+			return err
+		}
+		if o == nil || o.state != Retired {
+			continue
+		}
+		is := *o
+		is.due = t.now + t.limits.grace
+		if err := t.replace(name, *o, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *txn) forget(c Forget) error {
 	for _, name := range c.Objects {
 		o, err := t.object(name)

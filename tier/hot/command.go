@@ -110,6 +110,10 @@ type (
 	// they are gone.
 	Forget struct{ Objects []string }
 
+	// Postpone lets the sweep look at retired objects again only after the grace: the
+	// store did not confirm that they are gone.
+	Postpone struct{ Objects []string }
+
 	// Fence remembers the number of a start, before cold storage is claimed with it.
 	Fence struct{ Number uint64 }
 )

@@ -109,6 +109,12 @@ func (s *Store) Forget(ctx context.Context, objects []string) error {
 	return err
 }
 
+// Postpone lets the sweep come back to objects after the grace.
+func (s *Store) Postpone(ctx context.Context, objects []string) error {
+	_, err := s.propose(ctx, Postpone{Objects: objects})
+	return err
+}
+
 // SetFence remembers the number of a start.
 func (s *Store) SetFence(ctx context.Context, number uint64) error {
 	_, err := s.propose(ctx, Fence{Number: number})

@@ -107,6 +107,35 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
+// A flush that fails for another reason than a full disk stops the process: Pebble
+// would try for ever, and writers would hang.
+func TestFlushFails(t *testing.T) {
+	var broken atomic.Bool
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && path.Ext(op.Path) == ".sst" {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	fatal := make(chan string, 100)
+	s := openWith(t, hot.Options{FS: disk, MemTableBytes: 256 << 10, Fatal: func(msg string) { fatal <- msg }})
+	rec := create(t, s, "a")
+	broken.Store(true)
+	// Each is larger than half a memtable, which begins a flush. What becomes of them
+	// does not matter: the process would have ended.
+	go func() {
+		c := &hot.Append{ID: rec.ID, ContentType: "text/plain", Payload: []byte(strings.Repeat("x", 200<<10))}
+		for range 3 {
+			if _, err := s.Append(context.Background(), c); err != nil {
+				return
+			}
+		}
+	}()
+	if msg := <-fatal; !strings.Contains(msg, syscall.EIO.Error()) {
+		t.Errorf("fatal message is %q", msg)
+	}
+}
+
 // meteredFS says how much room is left.
 type meteredFS struct {
 	vfs.FS

@@ -63,11 +63,7 @@ func isLocked(err error) bool {
 
 func (s *Store) events() *pebble.EventListener {
 	return &pebble.EventListener{
-		// Pebble would retry a failed flush for ever and writers would hang.
-		BackgroundError: func(err error) {
-			s.log.Error("hot tier background work failed", "err", err)
-			s.metrics.backgroundErrors.Inc()
-		},
+		BackgroundError: s.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			s.log.Error("hot tier data is corrupt", "path", i.Path, "err", i.Details)
 			s.metrics.corruptions.Inc()
@@ -80,6 +76,19 @@ func (s *Store) events() *pebble.EventListener {
 			s.log.Warn("disk is slow", "path", i.Path, "op", i.OpType.String(), "duration", i.Duration)
 		},
 	}
+}
+
+// backgroundError is told of failed flushes and compactions, which Pebble tries again
+// without end. A full disk may get room, and a corrupt file harms only what is in it.
+// After any other failure of the disk nothing that is written to it can be trusted,
+// and writers would hang.
+func (s *Store) backgroundError(err error) {
+	s.metrics.backgroundErrors.Inc()
+	if errors.Is(err, syscall.ENOSPC) || pebble.IsCorruptionError(err) || errors.Is(err, context.Canceled) {
+		s.log.Error("hot tier background work failed", "err", err)
+		return
+	}
+	s.fatal(fmt.Sprintf("background work: %v", err))
 }
 
 // pebbleLogger is what Pebble writes to. Its Fatalf must not return: Pebble would

@@ -151,9 +151,15 @@ func (s *Store) Over() <-chan struct{} { return s.over }
 func (s *Store) Fence() uint64 { return s.state.Load().Fence }
 
 // Close ends the committer after what is queued, and closes the database. Views
-// must be closed before. Commands that come later get [stream.ErrUnavailable].
-func (s *Store) Close() error {
-	s.once.Do(func() { close(s.stop) })
+// must be closed before. Commands that come later get [stream.ErrUnavailable]. Closing again
+// does nothing.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Store) close() error {
+	close(s.stop)
 	<-s.stopped
 	s.table.close()
 	err := s.db.Close()

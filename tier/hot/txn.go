@@ -11,7 +11,8 @@ import (
 
 // txn is one batch in the making: commands are applied to it one after the other,
 // each seeing what those before it did. A command checks everything before it
-// writes anything, so a refused one leaves no trace.
+// writes anything, so a refused one leaves no trace, except that a stream whose
+// lifetime is over may have given up its name.
 type txn struct {
 	limits limits
 	table  *table
