@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,9 @@ type Compactor struct {
 
 	mu      sync.Mutex
 	backoff map[stream.ID]*backoff // streams whose last seal failed
+	// late are the streams at which the last pass met trouble of the object store.
+	// They come last in the next one, in case the trouble is with them alone.
+	late    map[stream.ID]bool
 	trouble Status
 }
 
@@ -64,7 +68,7 @@ func New(o Options) (*Compactor, error) {
 		}
 		o.Encoder = e
 	}
-	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(map[stream.ID]*backoff)}
+	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(map[stream.ID]*backoff), late: make(map[stream.ID]bool)}
 	c.metrics = newMetrics(o.Registerer, c)
 	return c, nil
 }
@@ -153,6 +157,7 @@ func (c *Compactor) seal(ctx context.Context) (bool, error) {
 func (c *Compactor) plan() ([]stream.ID, error) {
 	v := c.hot.View()
 	defer v.Close()
+	c.relieve(v)
 	ready, err := v.Ready(candidates)
 	if err != nil {
 		return nil, err
@@ -178,12 +183,42 @@ func (c *Compactor) plan() ([]stream.ID, error) {
 		if !p.aged(a.Ms, now) && short == 0 {
 			break
 		}
+		if c.resting(a.ID) {
+			continue // others have to make up for it
+		}
 		take(a.ID)
 		if rec, err := v.Incarnation(a.ID); err == nil {
 			short -= min(short, rec.Unsealed(), p.Target)
 		}
 	}
-	return ids, nil
+	return c.lateLast(ids), nil
+}
+
+// relieve forgets the failures of streams that have nothing left to seal.
+func (c *Compactor) relieve(v *hot.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.backoff {
+		rec, err := v.Incarnation(id)
+		if errors.Is(err, stream.ErrNotFound) || err == nil && rec.Unsealed() == 0 {
+			delete(c.backoff, id)
+		}
+	}
+}
+
+// lateLast orders what one pass seals, and begins to note for the next.
+func (c *Compactor) lateLast(ids []stream.ID) []stream.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var late []stream.ID
+	ids = slices.DeleteFunc(ids, func(id stream.ID) bool {
+		if c.late[id] {
+			late = append(late, id)
+		}
+		return c.late[id]
+	})
+	clear(c.late)
+	return append(ids, late...)
 }
 
 // resting reports whether a stream is left alone after a failure.
@@ -204,7 +239,11 @@ func (c *Compactor) judge(ctx context.Context, id stream.ID, err error) error {
 		delete(c.backoff, id)
 		return nil
 	}
-	if ctx.Err() != nil || errors.Is(err, stream.ErrColdUnavailable) || errors.Is(err, stream.ErrUnavailable) {
+	if ctx.Err() != nil || errors.Is(err, stream.ErrUnavailable) {
+		return err
+	}
+	if errors.Is(err, stream.ErrColdUnavailable) {
+		c.late[id] = true
 		return err
 	}
 	b := c.backoff[id]

@@ -51,6 +51,7 @@ type setup struct {
 	sealTarget  uint64
 	keepHistory time.Duration
 	unique      func() string
+	concurrency int
 	// between stands between the cold tier and the objects.
 	between func(blob.Store) blob.Store
 }
@@ -106,7 +107,7 @@ func (r *rig) another() *compactor.Compactor {
 	e, err := segment.NewEncoder(segment.Options{FrameBytes: 32})
 	r.must(err)
 	c, err := compactor.New(compactor.Options{
-		Hot: r.hot, Cold: r.cold, Encoder: e, Policy: r.setup.policy,
+		Hot: r.hot, Cold: r.cold, Encoder: e, Policy: r.setup.policy, Concurrency: r.setup.concurrency,
 		Interval: time.Millisecond, SweepInterval: time.Nanosecond,
 		Logger: slog.New(slog.NewTextHandler(writer{r.t}, nil)),
 	})
