@@ -226,9 +226,8 @@ func deadClients(t *testing.T) {
 		}
 		c.Close()
 	}
-	s.append("/ds/trial/s", "text/plain", "y")
-	s.sender.CloseIdleConnections()
 	eventually(t, "nobody is left", func() bool {
 		return s.metric("firn_http_live_readers") == 0 && runtime.NumGoroutine() <= quiet+2
 	})
+	s.append("/ds/trial/s", "text/plain", "y")
 }
