@@ -115,6 +115,22 @@ func TestServeRefusesOldCopy(t *testing.T) {
 	refused(t, exitConflict, "a copy or a restored backup", "--data-dir", filepath.Join(dir, "copy"), "--cold", cold)
 }
 
+// A data directory with sealed bytes must not go on with another prefix: they would
+// read as missing.
+func TestServeRefusesAnotherPrefix(t *testing.T) {
+	dir := t.TempDir()
+	data, other := filepath.Join(dir, "data"), "file://"+filepath.Join(dir, "other")
+	s := start(t, data)
+	s.must(201, "PUT", "/ds/demo", "")
+	s.must(201, "PUT", "/ds/demo/orders", `[{"id":1}]`, asJSON)
+	s.mustFirn("seal", "demo/orders")
+	s.mustStop()
+	refused(t, exitConflict, "is it the right bucket and prefix?", "--data-dir", data, "--cold", other)
+	s = start(t, data)
+	s.must(204, "DELETE", "/ds/demo/orders", "")
+	s.mustStop()
+}
+
 // Without cold storage nothing is sealed, but snapshots work; when storage is added
 // later it is sealed, and the snapshot made before is still there.
 func TestColdAddedLater(t *testing.T) {

@@ -132,7 +132,13 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 	}
 	claim, cancel := context.WithTimeout(ctx, time.Duration(c.Cold.RequestTimeout))
 	defer cancel()
-	err = p.cold.Claim(claim, cold.ClaimOptions{Fence: p.hot.Fence(), Remember: p.hot.SetFence})
+	view := p.hot.View()
+	inUse, err := view.HasObject(cold.LocalPrefix)
+	view.Close()
+	if err != nil {
+		return err
+	}
+	err = p.cold.Claim(claim, cold.ClaimOptions{Fence: p.hot.Fence(), Remember: p.hot.SetFence, InUse: inUse})
 	if err != nil && cold.IsUnavailable(err) && p.hot.Fence() > 0 {
 		// The data directory has owned this storage before: serve what is hot, and
 		// claim it when it is back.

@@ -23,6 +23,9 @@ type ClaimOptions struct {
 	Fence uint64
 	// Remember persists a fence in the data directory, before it is claimed.
 	Remember func(ctx context.Context, fence uint64) error
+	// InUse: the catalog names objects that must be here, so that a prefix without
+	// an owner record is not this store's.
+	InUse bool
 }
 
 // claim is that of this process to the prefix.
@@ -99,6 +102,8 @@ func (s *Store) become(ctx context.Context) error {
 // mayClaim refuses a prefix that is another's.
 func (s *Store) mayClaim(ctx context.Context, was *Owner, fence uint64) error {
 	switch {
+	case was == nil && s.claim.wanted.InUse:
+		return fmt.Errorf("%w: there is no owner record, but the data directory has objects in cold storage; is it the right bucket and prefix?", ErrForeign)
 	case was == nil:
 		return s.mustBeEmpty(ctx)
 	case was.Store != s.opts.StoreID:

@@ -8,15 +8,15 @@ import (
 	"firn/pkg/stream"
 )
 
-// localPrefix begins the keys of objects that were written where there was no
+// LocalPrefix begins the keys of objects that were written where there was no
 // object store.
-const localPrefix = "local/"
+const LocalPrefix = "local/"
 
 // maxSegment bounds a segment of a key, in bytes: file systems take 255.
 const maxSegment = 200
 
 // IsLocal reports whether a key is of a store that was opened with Options.Local.
-func IsLocal(key string) bool { return strings.HasPrefix(key, localPrefix) }
+func IsLocal(key string) bool { return strings.HasPrefix(key, LocalPrefix) }
 
 // SegmentKey returns a new key for the bytes [from, to) of a stream. A glob selects
 // a bucket or a stream, and query engines get both as columns:
@@ -38,7 +38,7 @@ func (s *Store) SnapshotKey(n stream.Name, id stream.ID, at uint64) string {
 func (s *Store) key(n stream.Name, last string) string {
 	prefix := ""
 	if s.opts.Local {
-		prefix = localPrefix
+		prefix = LocalPrefix
 	}
 	return fmt.Sprintf("%s%s/bucket=%s/stream=%s/%s", prefix, s.opts.StoreID, n.Bucket, escape(n.ID), last)
 }

@@ -68,7 +68,10 @@ func (v *View) scan(prefix, from []byte, fn func(key, value []byte) (bool, error
 	if bytes.Compare(from, lower) > 0 {
 		lower = from
 	}
-	upper := keyAfter(prefix)
+	return v.scanRange(lower, keyAfter(prefix), fn)
+}
+
+func (v *View) scanRange(lower, upper []byte, fn func(key, value []byte) (bool, error)) error {
 	if bytes.Compare(lower, upper) >= 0 {
 		return nil
 	}
@@ -197,6 +200,26 @@ func (v *View) Object(name string) (ObjectState, error) {
 	}
 	o, err := decodeObject(raw)
 	return o.state, err
+}
+
+// HasObject reports whether a stream names an object whose key does not begin with
+// a prefix.
+func (v *View) HasObject(except string) (bool, error) {
+	for _, r := range [][2][]byte{
+		{{kindObject}, keyObject(except)},
+		{keyAfter(keyObject(except)), keyAfter([]byte{kindObject})},
+	} {
+		found := false
+		err := v.scanRange(r[0], r[1], func(_, value []byte) (bool, error) {
+			o, err := decodeObject(value)
+			found = o.state == Live
+			return !found, err
+		})
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // Forks returns at most limit direct forks of an incarnation.
