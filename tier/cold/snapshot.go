@@ -21,23 +21,60 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // wrong one for whole. It must be closed. Errors: [stream.ErrColdUnavailable], with
 // [ErrMissing] or [segment.ErrCorrupt] where that is the reason.
 func (s *Store) OpenSnapshot(ctx context.Context, key string, size int64, crc uint32) (io.ReadCloser, error) {
-	body, info, err := s.blobs.Get(ctx, key, 0, -1)
-	if err != nil {
+	body := &pieces{ctx: ctx, blobs: s.blobs, key: key, size: size}
+	r := &snapshotReader{store: s, key: key, body: body, left: size, sum: crc32.New(castagnoli), want: crc}
+	info, err := body.fetch()
+	switch {
+	case errors.Is(err, blob.ErrRange), errors.Is(err, blob.ErrCorrupt):
+		return nil, r.damaged(err)
+	case err != nil:
 		s.failed(key, err)
 		return nil, unavailable("get snapshot", key, err)
-	}
-	r := &snapshotReader{store: s, key: key, body: body, left: size, sum: crc32.New(castagnoli), want: crc}
-	if info.Size != size {
-		body.Close()
+	case info.Size != size:
 		return nil, r.damaged(fmt.Errorf("store has %d bytes of %d", info.Size, size))
 	}
 	return r, nil
 }
 
+// pieceBytes is how much of a blob is fetched at a time.
+const pieceBytes = 1 << 20
+
+// pieces reads a blob by ranged GETs, so that a client who takes it slowly holds a
+// little memory, and no call to the store.
+type pieces struct {
+	ctx   context.Context
+	blobs blob.Store
+	key   string
+	size  int64
+	next  int64 // where the next piece begins
+	buf   []byte
+}
+
+func (p *pieces) fetch() (info blob.Info, err error) {
+	n := min(p.size-p.next, pieceBytes)
+	p.buf, info, err = blob.ReadAll(p.ctx, p.blobs, p.key, p.next, n)
+	p.next += n
+	return info, err
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.buf) == 0 {
+		if p.next == p.size {
+			return 0, io.EOF
+		}
+		if _, err := p.fetch(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.buf)
+	p.buf = p.buf[n:]
+	return n, nil
+}
+
 type snapshotReader struct {
 	store *Store
 	key   string
-	body  io.ReadCloser
+	body  io.Reader
 	left  int64 // bytes that are still to come
 	sum   hash.Hash32
 	want  uint32
@@ -60,7 +97,7 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 		// It is complete and verified: no failure matters any more.
 		r.err = io.EOF
 		return n, io.EOF
-	case errors.Is(err, blob.ErrCorrupt):
+	case errors.Is(err, blob.ErrCorrupt), errors.Is(err, blob.ErrRange):
 		r.err = r.damaged(err)
 	case err != nil:
 		r.err = unavailable("read snapshot", r.key, err)
@@ -71,7 +108,8 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-func (r *snapshotReader) Close() error { return r.body.Close() }
+// Close has nothing to give back: no call to the store is under way between reads.
+func (r *snapshotReader) Close() error { return nil }
 
 // damaged reports a blob that is not what was once put.
 func (r *snapshotReader) damaged(reason error) error {
