@@ -37,6 +37,8 @@ type Store struct {
 
 	// state is the committed state; only the committer writes it.
 	state atomic.Pointer[state]
+	// growth is what OnGrowth was given.
+	growth atomic.Pointer[func(stream.Name, bool)]
 	// full refuses appends: the disk is below its reserve.
 	full atomic.Bool
 	// broken is set when a batch has failed: nothing is acknowledged any more.
@@ -150,9 +152,9 @@ func (s *Store) Over() <-chan struct{} { return s.over }
 // Fence is the highest number of a start that the store remembers.
 func (s *Store) Fence() uint64 { return s.state.Load().Fence }
 
-// Close ends the committer after what is queued, and closes the database. Views
-// must be closed before. Commands that come later get [stream.ErrUnavailable]. Closing again
-// does nothing.
+// Close ends the committer after what is queued, waits until all views are closed
+// and closes the database. Commands that come later get [stream.ErrUnavailable]; no
+// view may be taken after it. Closing again does nothing.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() { err = s.close() })
 	return err
@@ -194,7 +196,7 @@ func isRefusal(err error) bool {
 }
 
 var refusals = []error{
-	ErrConflict, errIDTaken,
+	ErrConflict, errIDTaken, ErrNoSubscription, ErrFenced, ErrHeld,
 	stream.ErrBucketNotFound, stream.ErrBucketExists, stream.ErrBucketNotEmpty,
 	stream.ErrNotFound, stream.ErrGone, stream.ErrExists, stream.ErrNameBlocked,
 	stream.ErrContentType, stream.ErrSeqRegression, stream.ErrProducerLimit, stream.ErrProducerStart,

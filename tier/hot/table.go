@@ -24,7 +24,7 @@ type table struct {
 	recent  *list.List // of *entry, most recently used first
 	gates   map[stream.ID]*gate
 
-	closing sync.WaitGroup // snapshots that are being closed
+	open sync.WaitGroup // snapshots that are not closed yet
 }
 
 // snapshot is a Pebble snapshot with a count of its users. The count is guarded
@@ -49,15 +49,21 @@ type gate struct {
 }
 
 func newTable(db *pebble.DB, limit int) *table {
-	return &table{
-		db:      db,
-		current: &snapshot{snap: db.NewSnapshot(), refs: 1},
-		limit:   limit,
-		byName:  make(map[stream.Name]*entry),
-		byID:    make(map[stream.ID]*entry),
-		recent:  list.New(),
-		gates:   make(map[stream.ID]*gate),
+	t := &table{
+		db:     db,
+		limit:  limit,
+		byName: make(map[stream.Name]*entry),
+		byID:   make(map[stream.ID]*entry),
+		recent: list.New(),
+		gates:  make(map[stream.ID]*gate),
 	}
+	t.current = t.snapshot()
+	return t
+}
+
+func (t *table) snapshot() *snapshot {
+	t.open.Add(1)
+	return &snapshot{snap: t.db.NewSnapshot(), refs: 1}
 }
 
 // change is what a batch did to one stream; rec is nil when it is gone.
@@ -65,12 +71,14 @@ type change struct {
 	id   stream.ID
 	name stream.Name
 	rec  *Record
+	// grown: the batch has added bytes.
+	grown bool
 }
 
 // publish shows the committed batch to readers and wakes the waiters of the
 // streams it changed. Only the committer calls it, between two batches.
 func (t *table) publish(changes []change) {
-	next := &snapshot{snap: t.db.NewSnapshot(), refs: 1}
+	next := t.snapshot()
 	t.mu.Lock()
 	next.seq = t.current.seq + 1
 	old := t.current
@@ -93,12 +101,12 @@ func (t *table) publish(changes []change) {
 	t.mu.Unlock()
 }
 
-// close gives up the current view. All others have been closed before.
+// close gives up the current view and waits until all others are closed.
 func (t *table) close() {
 	t.mu.Lock()
 	t.release(t.current)
 	t.mu.Unlock()
-	t.closing.Wait()
+	t.open.Wait()
 }
 
 // release closes a snapshot that nobody uses any more, elsewhere: Pebble looks for
@@ -106,7 +114,10 @@ func (t *table) close() {
 // nor a reader, nor anybody who wants mu, should.
 func (t *table) release(s *snapshot) {
 	if s.refs--; s.refs == 0 {
-		t.closing.Go(func() { s.snap.Close() })
+		go func() {
+			s.snap.Close()
+			t.open.Done()
+		}()
 	}
 }
 
