@@ -141,7 +141,9 @@ func TestFollowRestart(t *testing.T) {
 			if err := server.Restart(func() {}); err != nil {
 				t.Fatal(err)
 			}
-			add(t, s, asJSON, fmt.Sprint(n))
+			// Over a connection of its own: an append is not repeated.
+			again := connect(t, server.URL(), client.Options{})
+			add(t, again.Stream(stream.Name{Bucket: "demo", ID: "log"}), asJSON, fmt.Sprint(n))
 			return false
 		})
 		same(t, got, "1\n2\n3\n4\n5\n")

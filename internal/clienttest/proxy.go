@@ -3,7 +3,6 @@ package clienttest
 import (
 	"io"
 	"net"
-	"net/http"
 	"sync"
 	"testing"
 )
@@ -147,11 +146,4 @@ func (p *Proxy) answer(client, server net.Conn) {
 			return
 		}
 	}
-}
-
-// NewHTTP returns an HTTP client whose connections end with the test.
-func NewHTTP(t testing.TB) *http.Client {
-	tr := &http.Transport{MaxIdleConnsPerHost: 16}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr}
 }

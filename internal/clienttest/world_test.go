@@ -27,7 +27,7 @@ const (
 var impatient = client.Retry{First: time.Millisecond, Longest: 20 * time.Millisecond, GiveUp: 30 * time.Second}
 
 // connect makes a client of a server, with a bucket "demo". When the test ends, no
-// goroutine may be in package client.
+// goroutine of package client may be left.
 func connect(t *testing.T, root string, o client.Options) *client.Client {
 	t.Helper()
 	o.HTTP = clienttest.NewHTTP(t)
@@ -41,8 +41,8 @@ func connect(t *testing.T, root string, o client.Options) *client.Client {
 	t.Cleanup(func() {
 		var stacks strings.Builder
 		pprof.Lookup("goroutine").WriteTo(&stacks, 2)
-		if strings.Contains(stacks.String(), "firn/pkg/client.") {
-			t.Errorf("a goroutine is left in package client:\n%s", &stacks)
+		if strings.Contains(stacks.String(), "created by firn/pkg/client.") {
+			t.Errorf("a goroutine of package client is left:\n%s", &stacks)
 		}
 	})
 	if err := c.CreateBucket(t.Context(), "demo"); err != nil && !errors.Is(err, stream.ErrBucketExists) {

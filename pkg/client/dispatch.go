@@ -34,7 +34,7 @@ func (p *Producer) run() {
 	f := flight{p: p, epoch: p.o.Epoch, landed: make(chan struct{}, 1)}
 	for {
 		for f.hasRoom() {
-			b := p.next()
+			b := p.next(len(f.under) == 0)
 			if b == nil {
 				break
 			}
@@ -51,17 +51,20 @@ func (p *Producer) run() {
 	}
 }
 
-// next takes the next batch, nil if there is none to be sent.
-func (p *Producer) next() *batch {
+// next takes the next batch, nil if there is none to be sent. One that closes the stream
+// goes alone: a closed stream takes no repetition of those before it (B§5.2.1).
+func (p *Producer) next(alone bool) *batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err != nil {
-		return nil
-	}
 	b := p.open
-	if len(p.full) > 0 {
+	switch {
+	case p.err != nil:
+		return nil
+	case len(p.full) > 0:
 		b, p.full = p.full[0], p.full[1:]
-	} else {
+	case b != nil && b.end && !alone:
+		return nil
+	default:
 		p.open = nil
 	}
 	return b

@@ -17,7 +17,9 @@ type event struct {
 type eventReader struct {
 	r     *bufio.Reader
 	limit int    // of what is held of one event, in bytes
-	line  []byte // reused
+	long  []byte // a line that exceeds r's buffer, reused
+	rest  []byte // lines that have been read, up to an LF
+	more  bool   // there is a line in rest, be it empty
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {
@@ -30,69 +32,62 @@ func newEventReader(r io.Reader, limit int) *eventReader {
 func (e *eventReader) next() (event, error) {
 	var ev event
 	for lines := 0; ; {
-		line, err := e.read(e.limit - len(ev.data))
+		line, err := e.line(e.limit - len(ev.data))
 		if err != nil {
 			return event{}, err
 		}
-		// A lone CR ends a line, too.
-		for {
-			i := bytes.IndexByte(line, '\r')
-			rest := line
-			if i >= 0 {
-				line, rest = line[:i], line[i+1:]
-			}
-			switch {
-			case len(line) == 0 && lines > 0:
-				return ev, nil
-			case len(line) == 0:
+		if len(line) == 0 && lines > 0 {
+			return ev, nil
+		}
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(name) {
+		case "": // a comment, or the end of an event without data
+			if len(line) == 0 {
 				ev.name = ""
-			default:
-				lines += ev.field(line, lines)
 			}
-			if i < 0 {
-				break
+		case "event":
+			ev.name = string(value)
+		case "data":
+			if lines++; lines > 1 {
+				ev.data = append(ev.data, '\n')
 			}
-			line = rest
+			ev.data = append(ev.data, value...)
 		}
 	}
 }
 
-// field takes a line, and returns 1 if it was one of data.
-func (ev *event) field(line []byte, lines int) int {
-	name, value, _ := bytes.Cut(line, []byte{':'})
-	value = bytes.TrimPrefix(value, []byte{' '})
-	switch string(name) {
-	case "event":
-		ev.name = string(value)
-	case "data":
-		if lines > 0 {
-			ev.data = append(ev.data, '\n')
+// line returns the next line, which CR, LF or CRLF end. It is valid until the next call.
+// A CR counts when an LF has come, which may be later.
+func (e *eventReader) line(limit int) ([]byte, error) {
+	if !e.more {
+		var err error
+		if e.rest, err = e.read(limit); err != nil {
+			return nil, err
 		}
-		ev.data = append(ev.data, value...)
-		return 1
 	}
-	return 0
+	var line []byte
+	line, e.rest, e.more = bytes.Cut(e.rest, []byte{'\r'})
+	return line, nil
 }
 
-// read returns the next line, without its LF or CRLF. It is valid until the next call.
+// read returns what there is up to the next LF, without that or a CRLF.
 func (e *eventReader) read(limit int) ([]byte, error) {
-	e.line = e.line[:0]
+	e.long = e.long[:0]
 	for {
 		piece, err := e.r.ReadSlice('\n')
-		if len(e.line)+len(piece) > limit+len("data: \r\n") {
+		if len(e.long)+len(piece) > limit+len("data: \r\n") {
 			return nil, fmt.Errorf("%w: an event of more than %d bytes", ErrAnswer, e.limit)
 		}
-		switch {
-		case err == bufio.ErrBufferFull:
-			e.line = append(e.line, piece...)
-			continue
-		case err != nil:
+		if err != nil && err != bufio.ErrBufferFull {
 			return nil, err
-		case len(e.line) > 0:
-			piece = append(e.line, piece...)
-			e.line = piece
 		}
-		piece = piece[:len(piece)-1]
-		return bytes.TrimSuffix(piece, []byte{'\r'}), nil
+		if err != nil || len(e.long) > 0 {
+			e.long = append(e.long, piece...)
+			piece = e.long
+		}
+		if err == nil {
+			return bytes.TrimSuffix(piece[:len(piece)-1], []byte{'\r'}), nil
+		}
 	}
 }

@@ -62,14 +62,14 @@ func (s *Stream) reader(from Offset, follow bool, yield func(Page) bool) *reader
 // which tell what kind of stream it is; waiting begins at the tail.
 func (r *reader) run(ctx context.Context) error {
 	for !r.ended && !r.left {
-		began, at := time.Now(), r.at
+		began, at, waits := time.Now(), r.at, r.waits()
 		err := r.step(ctx)
 		switch {
 		case r.left || r.ended:
 			return nil
 		case err != nil:
 			err = r.back.wait(ctx, err)
-		case r.at == at && time.Since(began) < r.s.o.Retry.First:
+		case waits && r.at == at && time.Since(began) < r.s.o.Retry.First:
 			// A server that does not wait is not to be asked all the time.
 			err = sleep(ctx, r.s.o.Retry.First)
 		}
@@ -83,10 +83,14 @@ func (r *reader) run(ctx context.Context) error {
 // restart forgets all that is not so of another position.
 func (r *reader) restart() { r.upToDate, r.told, r.cursor = false, false, "" }
 
+// waits reports whether the next request is a live one: at the tail, and of a stream
+// whose kind is known.
+func (r *reader) waits() bool { return r.upToDate && r.contentType != "" }
+
 // step makes one request, and takes what its answer brings.
 func (r *reader) step(ctx context.Context) error {
 	switch {
-	case !r.upToDate || r.contentType == "":
+	case !r.waits():
 		return r.get(ctx, url.Values{})
 	case r.mode() == SSE:
 		return r.events(ctx)
