@@ -86,9 +86,7 @@ func (s *Store) resolveFork(ctx context.Context, c *hot.Create, f *ForkRequest, 
 		}
 		return nil
 	}
-	v := s.hot.View()
-	defer v.Close()
-	src, err := s.visible(ctx, v, f.Source)
+	src, err := s.find(ctx, f.Source)
 	switch {
 	case errors.Is(err, stream.ErrNotFound), errors.Is(err, stream.ErrBucketNotFound):
 		return stream.ErrForkSourceNotFound
@@ -112,7 +110,7 @@ func (s *Store) resolveFork(ctx context.Context, c *hot.Create, f *ForkRequest, 
 	if c.Fork.Anchor < src.Earliest {
 		return &stream.TrimmedError{Earliest: src.Offset(src.Earliest)}
 	}
-	if err := s.boundary(ctx, v, src, c.Fork.Anchor); err != nil {
+	if err := s.boundary(ctx, src.ID, c.Fork.Anchor); err != nil {
 		return err
 	}
 	c.Fork.Position, err = s.advance(ctx, src, c.Fork.Anchor, f.SubOffset)
@@ -131,7 +129,7 @@ func (s *Store) advance(ctx context.Context, src *hot.Record, anchor, n uint64) 
 	if src.Mode != stream.JSON {
 		return anchor + n, nil
 	}
-	p, err := s.page(ctx, s.hot.View(), src, anchor)
+	p, err := s.refill(ctx, src.ID, anchor, s.opts.ReadBytes)
 	if err != nil {
 		return 0, err
 	}

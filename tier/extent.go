@@ -2,11 +2,13 @@ package tier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"firn/pkg/segment"
 	"firn/pkg/stream"
+	"firn/tier/cold"
 	"firn/tier/hot"
 )
 
@@ -47,41 +49,58 @@ func extents(v *hot.View, rec *hot.Record, from uint64) ([]extent, error) {
 	}
 }
 
-// boundary returns [stream.ErrOffsetNotBoundary] unless a position that clients
-// may read from is a message boundary of the stream.
-func (s *Store) boundary(ctx context.Context, v *hot.View, rec *hot.Record, pos uint64) error {
-	if rec.Mode != stream.JSON || pos == 0 || pos == rec.Tail || pos == rec.Earliest || pos == rec.Base {
-		return nil
+// certain reports whether a position that clients may read from is a message
+// boundary without a look at the byte before it.
+func certain(rec *hot.Record, pos uint64) bool {
+	return rec.Mode != stream.JSON || pos == 0 || pos == rec.Tail || pos == rec.Earliest || pos == rec.Base
+}
+
+// boundary returns [stream.ErrOffsetNotBoundary] unless a position that clients may
+// read from is a message boundary of the stream. A cold byte is fetched without a
+// view; if its object is gone, the catalog is looked at once more.
+func (s *Store) boundary(ctx context.Context, id stream.ID, pos uint64) error {
+	last, ref, err := s.before(id, pos)
+	if err == nil && last == nil && ref != nil {
+		last, err = s.cold(ref.Object).Read(ctx, nil, *ref, pos-1, pos)
+		if errors.Is(err, cold.ErrMissing) {
+			if last, ref, err = s.before(id, pos); err == nil && last == nil && ref != nil {
+				last, err = s.cold(ref.Object).Read(ctx, nil, *ref, pos-1, pos)
+			}
+		}
+	}
+	if err == nil && last != nil && last[0] != '\n' {
+		err = stream.ErrOffsetNotBoundary
+	}
+	return err
+}
+
+// before returns the byte before a position, if it is hot, or the segment that has
+// it; neither, if the position is certain or the edge of a frame or segment.
+func (s *Store) before(id stream.ID, pos uint64) ([]byte, *segment.Ref, error) {
+	v := s.hot.View()
+	defer v.Close()
+	rec, err := s.again(v, id, pos)
+	if err != nil || certain(rec, pos) {
+		return nil, nil, err
 	}
 	list, err := extents(v, rec, pos-1)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	e := list[0]
-	var last []byte
 	if !e.cold {
-		last, err = v.Data(nil, e.owner.ID, pos-1, pos)
-	} else {
-		ref, err := v.Segment(e.owner.ID, pos-1)
-		if err != nil {
-			return err
-		}
-		// Frames and segments of a JSON stream end at messages.
-		if at := ref.From - ref.Skip; ref.To == pos || ends(at, pos, ref.Frames) {
-			return nil
-		}
-		last, err = s.cold(ref.Object).Read(ctx, nil, ref, pos-1, pos)
-		if err != nil {
-			return err
-		}
+		last, err := v.Data(nil, e.owner.ID, pos-1, pos)
+		return last, nil, err
 	}
+	ref, err := v.Segment(e.owner.ID, pos-1)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if last[0] != '\n' {
-		return stream.ErrOffsetNotBoundary
+	// Frames and segments of a JSON stream end at messages.
+	if ref.To == pos || ends(ref.From-ref.Skip, pos, ref.Frames) {
+		return nil, nil, nil
 	}
-	return nil
+	return nil, &ref, nil
 }
 
 // ends reports whether a frame ends at pos, when the first one begins at at.

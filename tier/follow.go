@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"firn/pkg/stream"
-	"firn/tier/hot"
 )
 
 // Follower reads one incarnation of a stream page by page and waits at its tail.
@@ -20,12 +19,11 @@ type Follower struct {
 // Follow opens a live reader (B§5.7, B§5.8). Until it is closed, the stream does
 // not expire by idleness. Errors: as for Read.
 func (s *Store) Follow(ctx context.Context, name stream.Name, start stream.Start) (*Follower, error) {
-	v := s.hot.View()
-	defer v.Close()
-	rec, pos, err := s.enter(ctx, v, name, start)
+	v, rec, pos, err := s.enter(ctx, name, start)
 	if err != nil {
 		return nil, err
 	}
+	v.Close()
 	return &Follower{store: s, info: info(rec), pos: pos, close: sync.OnceFunc(s.hot.Hold(rec))}, nil
 }
 
@@ -38,7 +36,7 @@ func (f *Follower) Info() Info { return f.info }
 // overtaken the follower; [stream.ErrColdUnavailable].
 func (f *Follower) Next(ctx context.Context) (Page, error) {
 	v := f.store.hot.View()
-	rec, err := f.current(v)
+	rec, err := f.store.again(v, f.info.ID, f.pos)
 	if err != nil {
 		v.Close()
 		return Page{}, err
@@ -49,21 +47,6 @@ func (f *Follower) Next(ctx context.Context) (Page, error) {
 	}
 	f.pos = p.Next.Position
 	return p, nil
-}
-
-func (f *Follower) current(v *hot.View) (*hot.Record, error) {
-	rec, err := v.Incarnation(f.info.ID)
-	switch {
-	case err != nil:
-		return nil, err
-	case rec.Deleted:
-		return nil, stream.ErrGone
-	case f.store.hot.Expired(rec):
-		return nil, stream.ErrNotFound
-	case f.pos < rec.Earliest:
-		return nil, &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
-	}
-	return rec, nil
 }
 
 // Wait returns nil when there is something new at the follower's position: bytes,

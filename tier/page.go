@@ -19,17 +19,35 @@ const maxPooled = 16 << 20
 // Head; those of [stream.Start.Position]; a [*stream.TrimmedError];
 // [stream.ErrOffsetNotBoundary]; [stream.ErrColdUnavailable].
 func (s *Store) Read(ctx context.Context, name stream.Name, start stream.Start) (Page, error) {
-	v := s.hot.View()
-	rec, pos, err := s.enter(ctx, v, name, start)
+	v, rec, pos, err := s.enter(ctx, name, start)
 	if err != nil {
-		v.Close()
 		return Page{}, err
 	}
 	return s.page(ctx, v, rec, pos)
 }
 
-// enter finds where a read begins, and renews the TTL.
-func (s *Store) enter(ctx context.Context, v *hot.View, name stream.Name, start stream.Start) (*hot.Record, uint64, error) {
+// enter finds where a read begins, and renews the TTL. The view that it returns is
+// to be closed.
+func (s *Store) enter(ctx context.Context, name stream.Name, start stream.Start) (*hot.View, *hot.Record, uint64, error) {
+	v := s.hot.View()
+	rec, pos, err := s.locate(ctx, v, name, start)
+	if err == nil && !certain(rec, pos) {
+		v.Close()
+		if err := s.boundary(ctx, rec.ID, pos); err != nil {
+			return nil, nil, 0, err
+		}
+		v = s.hot.View()
+		rec, err = s.again(v, rec.ID, pos)
+	}
+	if err != nil {
+		v.Close()
+		return nil, nil, 0, err
+	}
+	s.hot.Renew(rec)
+	return v, rec, pos, nil
+}
+
+func (s *Store) locate(ctx context.Context, v *hot.View, name stream.Name, start stream.Start) (*hot.Record, uint64, error) {
 	rec, err := s.visible(ctx, v, name)
 	if err != nil {
 		return nil, 0, err
@@ -41,11 +59,23 @@ func (s *Store) enter(ctx context.Context, v *hot.View, name stream.Name, start 
 	if pos < rec.Earliest {
 		return nil, 0, &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
 	}
-	if err := s.boundary(ctx, v, rec, pos); err != nil {
-		return nil, 0, err
-	}
-	s.hot.Renew(rec)
 	return rec, pos, nil
+}
+
+// again looks an incarnation up that was at a readable position before.
+func (s *Store) again(v *hot.View, id stream.ID, pos uint64) (*hot.Record, error) {
+	rec, err := v.Incarnation(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case rec.Deleted:
+		return nil, stream.ErrGone
+	case s.hot.Expired(rec):
+		return nil, stream.ErrNotFound
+	case pos < rec.Earliest:
+		return nil, &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
+	}
+	return rec, nil
 }
 
 // page makes the page at a position. It closes the view. An object that is gone
@@ -62,14 +92,7 @@ func (s *Store) page(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 // refill is fill with a record and a view of now.
 func (s *Store) refill(ctx context.Context, id stream.ID, pos uint64, want int) (Page, error) {
 	v := s.hot.View()
-	rec, err := v.Incarnation(id)
-	switch {
-	case err != nil:
-	case rec.Deleted:
-		err = stream.ErrGone
-	case pos < rec.Earliest:
-		err = &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
-	}
+	rec, err := s.again(v, id, pos)
 	if err != nil {
 		v.Close()
 		return Page{}, err

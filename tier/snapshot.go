@@ -75,9 +75,7 @@ func (s *Store) publishable(ctx context.Context, rec *hot.Record, o stream.Offse
 	case pos < rec.Earliest:
 		return 0, &stream.TrimmedError{Earliest: rec.Offset(rec.Earliest)}
 	}
-	v := s.hot.View()
-	defer v.Close()
-	return pos, s.boundary(ctx, v, rec, pos)
+	return pos, s.boundary(ctx, rec.ID, pos)
 }
 
 // spool receives a blob into a file that is gone when it is closed.

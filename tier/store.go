@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 	if o.ReadBytes == 0 {
 		o.ReadBytes = 4 << 20
 	}
-	if o.BootstrapBytes == 0 {
+	if o.BootstrapBytes == 0 || o.BootstrapBytes > MaxBootstrap {
 		o.BootstrapBytes = MaxBootstrap
 	}
 	if o.BootstrapMemory == 0 {
