@@ -25,6 +25,10 @@ type Catalog struct {
 	Values    map[stream.ID][]Value
 	Segments  map[stream.ID][]segment.Ref
 	Objects   map[string]Object
+	// Subscriptions are by their number, as are the links.
+	Subscriptions map[uint64]Subscription
+	Links         map[uint64]map[stream.Name]Link
+	SigningKeys   []SigningKey
 
 	// The indexes.
 	Forks    []ForkLink
@@ -148,6 +152,9 @@ func Load(r pebble.Reader, o Options) (*Catalog, error) {
 		Objects:   make(map[string]Object),
 		Trim:      make(map[stream.ID]bool),
 		Ready:     make(map[stream.ID]bool),
+
+		Subscriptions: make(map[uint64]Subscription),
+		Links:         make(map[uint64]map[stream.Name]Link),
 	}
 	it, err := r.NewIter(nil)
 	if err != nil {

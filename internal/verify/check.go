@@ -48,6 +48,7 @@ func (c *Catalog) Check() []Problem {
 	c.checkSegments()
 	c.checkObjects()
 	c.checkIndexes()
+	c.checkSubscriptions()
 	c.checkState()
 	found := slices.Clone(c.problems)
 	c.problems = c.problems[:undecoded]

@@ -123,6 +123,18 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 		ref, err := segment.ParseRef(value)
 		v.bad = err != nil || ref.From != from
 		c.Segments[id] = append(c.Segments[id], ref)
+	case 'w':
+		scope, id, _ := bytes.Cut(key[1:], []byte{0})
+		k.rest()
+		c.addSubscription(string(scope), string(id), v)
+	case 'l':
+		number := k.uint64()
+		bucket, id, _ := bytes.Cut(k.take(uint64(len(k.b))), []byte{0})
+		c.addLink(number, stream.Name{Bucket: string(bucket), ID: string(id)}, v)
+	case 'k':
+		c.SigningKeys = append(c.SigningKeys, SigningKey{
+			Number: k.uint64(), CreatedAt: v.uvarint(), RetiredAt: v.uvarint(), Seed: v.text(),
+		})
 	case 'o':
 		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint()}
 	default:

@@ -59,7 +59,7 @@ func (t *txn) apply(command any) (any, error) {
 		t.state.Fence = max(t.state.Fence, c.Number)
 		return nil, nil
 	}
-	panic(fmt.Sprintf("unknown command %T", command))
+	return t.applySubscription(command)
 }
 
 // visible returns the record of a stream that clients may use.

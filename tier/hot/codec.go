@@ -44,6 +44,17 @@ func (d *decoder) uint() uint64 {
 	return v
 }
 
+// uint64 takes eight bytes, big-endian: what is random would be longer as a varint.
+func (d *decoder) uint64() uint64 {
+	if len(d.b) < 8 {
+		d.fail()
+		return 0
+	}
+	v := binary.BigEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return v
+}
+
 func (d *decoder) byte() byte {
 	if len(d.b) == 0 {
 		d.fail()

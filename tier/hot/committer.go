@@ -157,6 +157,7 @@ func (s *Store) commitBatch(batch []*request) {
 			}
 		}
 		s.uses.forget(changes)
+		s.tellGrowth(changes)
 	}
 	s.metrics.observe(batch, t.batch.Len(), time.Since(start))
 	for _, r := range batch {

@@ -18,6 +18,12 @@ func DecodeAny(b []byte) (errs []error) {
 	_, err = decodeObject(b)
 	errs = append(errs, err)
 	_, err = decodeProducer(b)
+	errs = append(errs, err)
+	_, err = decodeSubscription("", "", b)
+	errs = append(errs, err)
+	_, err = decodeLink(stream.Name{}, b)
+	errs = append(errs, err)
+	_, err = decodeSigningKey(0, b)
 	return append(errs, err)
 }
 

@@ -25,6 +25,9 @@ import (
 //	r incarnation                 ready to seal: enough unsealed bytes, or closed
 //	h time incarnation from       segment whose hot copy may be given up, oldest first
 //	x deadline incarnation        when the stream expires (ms)
+//	w scope 00 id                 subscription record
+//	l subscription bucket 00 id   link of a subscription to a stream, with its cursor
+//	k number                      signing key
 const (
 	kindMeta     = 'm'
 	kindBucket   = 'b'
@@ -41,6 +44,10 @@ const (
 	kindReady    = 'r'
 	kindHeld     = 'h'
 	kindExpiry   = 'x'
+
+	kindSubscription = 'w'
+	kindLink         = 'l'
+	kindSigningKey   = 'k'
 )
 
 var (
@@ -93,29 +100,46 @@ func keyReady(id stream.ID) []byte { return keyOf(kindReady, id) }
 
 func keyObject(object string) []byte { return append([]byte{kindObject}, object...) }
 
-func keyTimed(kind byte, ms uint64) []byte {
+func keyNumbered(kind byte, n uint64) []byte {
 	k := make([]byte, 9, 48)
 	k[0] = kind
-	binary.BigEndian.PutUint64(k[1:], ms)
+	binary.BigEndian.PutUint64(k[1:], n)
 	return k
 }
 
 func keyQueue(due uint64, object string) []byte {
-	return append(keyTimed(kindQueue, due), object...)
+	return append(keyNumbered(kindQueue, due), object...)
 }
 
 func keyUnsealed(since uint64, id stream.ID) []byte {
-	return binary.BigEndian.AppendUint64(keyTimed(kindUnsealed, since), uint64(id))
+	return binary.BigEndian.AppendUint64(keyNumbered(kindUnsealed, since), uint64(id))
 }
 
 func keyExpiry(deadline uint64, id stream.ID) []byte {
-	return binary.BigEndian.AppendUint64(keyTimed(kindExpiry, deadline), uint64(id))
+	return binary.BigEndian.AppendUint64(keyNumbered(kindExpiry, deadline), uint64(id))
 }
 
 func keyHeld(ms uint64, id stream.ID, from uint64) []byte {
-	k := binary.BigEndian.AppendUint64(keyTimed(kindHeld, ms), uint64(id))
+	k := binary.BigEndian.AppendUint64(keyNumbered(kindHeld, ms), uint64(id))
 	return binary.BigEndian.AppendUint64(k, from)
 }
+
+// keySubscription: neither scopes nor the ids of subscriptions hold a NUL.
+func keySubscription(scope, id string) []byte {
+	k := append([]byte{kindSubscription}, scope...)
+	k = append(k, 0)
+	return append(k, id...)
+}
+
+func keyLinkPrefix(subscription uint64) []byte { return keyNumbered(kindLink, subscription) }
+
+func keyLink(subscription uint64, n stream.Name) []byte {
+	k := append(keyLinkPrefix(subscription), n.Bucket...)
+	k = append(k, 0)
+	return append(k, n.ID...)
+}
+
+func keySigningKey(number uint64) []byte { return keyNumbered(kindSigningKey, number) }
 
 // keyAfter returns the first key after all keys with the prefix.
 func keyAfter(prefix []byte) []byte {

@@ -128,7 +128,7 @@ func (t *txn) finish(was state) ([]change, error) {
 		if err := t.write(id, d); err != nil {
 			return nil, err
 		}
-		c := change{id: id, rec: d.rec}
+		c := change{id: id, rec: d.rec, grown: d.grown()}
 		if d.base != nil {
 			c.name = d.base.Name
 		}
@@ -140,6 +140,17 @@ func (t *txn) finish(was state) ([]change, error) {
 		}
 	}
 	return changes, nil
+}
+
+// grown reports whether the batch has added bytes to the stream.
+func (d *draft) grown() bool {
+	switch {
+	case d.rec == nil:
+		return false
+	case d.base == nil:
+		return d.rec.Tail > d.rec.Base
+	}
+	return d.rec.Tail > d.base.Tail
 }
 
 func (t *txn) write(id stream.ID, d *draft) error {
