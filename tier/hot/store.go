@@ -196,7 +196,7 @@ func isRefusal(err error) bool {
 }
 
 var refusals = []error{
-	ErrConflict, errIDTaken,
+	ErrConflict, errIDTaken, ErrNoSubscription, ErrFenced, ErrHeld,
 	stream.ErrBucketNotFound, stream.ErrBucketExists, stream.ErrBucketNotEmpty,
 	stream.ErrNotFound, stream.ErrGone, stream.ErrExists, stream.ErrNameBlocked,
 	stream.ErrContentType, stream.ErrSeqRegression, stream.ErrProducerLimit, stream.ErrProducerStart,
