@@ -306,7 +306,14 @@ func testDeleteMany(t *testing.T, s blob.Store, _ Options) {
 		all = append(all, fmt.Sprintf("many/absent-%04d.bin", i))
 	}
 	put(t, s, "many/keep.bin", []byte("x"))
-	noError(t, s.Delete(t.Context(), all...))
+	// A real server on a busy machine cuts an answer now and then; the contract says
+	// that such a call is to be made again.
+	err := s.Delete(t.Context(), all...)
+	for tries := 1; blob.Retryable(err) && tries < 5; tries++ {
+		t.Logf("deleting again after %v", err)
+		err = s.Delete(t.Context(), all...)
+	}
+	noError(t, err)
 	equalKeys(t, keys(t, s, "", ""), []string{"many/keep.bin"})
 }
 

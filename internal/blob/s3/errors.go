@@ -106,6 +106,9 @@ func (s *Store) meaning(ctx context.Context, err error) error {
 		// Not wrapped: it may hold the context error of a watchdog, which must not
 		// be mistaken for the caller's.
 		return fmt.Errorf("%w: %v", blob.ErrUnavailable, err)
+	case a.status/100 == 2:
+		// The answer was good but could not be read to its end.
+		return fmt.Errorf("%w: answer %d: %v", blob.ErrUnavailable, a.status, err)
 	}
 	e := a.sentinel()
 	if after, ok := retryAfter(a.header); ok && errors.Is(e, blob.ErrUnavailable) {
