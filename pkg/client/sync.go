@@ -86,14 +86,11 @@ func (y *syncer) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return unexpected(err)
 	}
-	body := &failures{Reader: first}
-	if !y.yield(&Snapshot{io.NopCloser(body), first.ContentType, b.Snapshot}) {
+	if !y.yield(&Snapshot{io.NopCloser(first), first.ContentType, b.Snapshot}) {
 		y.reader.left = true
 		return nil
 	}
-	if body.err != nil {
-		return body.err
-	}
+	// If reading the snapshot failed, so does this.
 	p := Page{Next: b.Next, UpToDate: b.UpToDate || b.Closed, Closed: b.Closed}
 	if p.Data, p.ContentType, err = updates(b, y.s.o.PageBytes); err != nil {
 		return err
@@ -142,18 +139,4 @@ func unexpected(err error) error {
 		return fmt.Errorf("%w: a bootstrap without parts", ErrAnswer)
 	}
 	return err
-}
-
-// failures remembers why a reader could not go on.
-type failures struct {
-	io.Reader
-	err error
-}
-
-func (f *failures) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		f.err = err
-	}
-	return n, err
 }
