@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -261,13 +260,4 @@ func streamSeqIsKept(t *testing.T) {
 	s.want(204, "POST", "/ds/trial/n", "x", "Content-Type: text/plain", "Stream-Seq: 9")
 	s.want(409, "POST", "/ds/trial/n", "x", "Content-Type: text/plain", "Stream-Seq: 10")
 	s.holds(path, "bb0")
-}
-
-// crowd runs f n times at once.
-func crowd(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { f(i) })
-	}
-	wg.Wait()
 }

@@ -105,10 +105,10 @@ func partialBootstraps(t *testing.T) {
 			t.Helper()
 			n++
 			path := fmt.Sprintf("/ds/trial/s%d", n)
-			start := s.create(path, kind, "")
+			s.create(path, kind, "")
 			want, head := []string{}, ""
 			if withSnapshot {
-				start = s.append(path, kind, `"before"`)
+				start := s.append(path, kind, `"before"`)
 				s.want(204, "PUT", path+"/snapshot/"+start, "S")
 				head = "S"
 			}
@@ -301,7 +301,7 @@ func bootstrapOfEveryKindOfStream(t *testing.T) {
 	}
 }
 
-// brokenBootstrap breaks the snapshot's blob after 1 MiB: the one thing that is read
+// brokenBootstrap breaks the second piece of a snapshot: the one thing that is read
 // after the header. Updates are read before; what fails then is answered.
 func brokenBootstrap(t *testing.T) {
 	s := serve(t)
@@ -316,9 +316,9 @@ func brokenBootstrap(t *testing.T) {
 		c := s.client
 		c.sender = &http.Client{Transport: tr}
 		for name, f := range map[string]fault.Fault{
-			"cut":     {Op: fault.Get, Key: ".snapshot", Kind: fault.Cut, At: 1 << 20},
-			"short":   {Op: fault.Get, Key: ".snapshot", Kind: fault.Short, At: 1 << 20},
-			"flipped": {Op: fault.Get, Key: ".snapshot", Kind: fault.Flip, At: 1 << 20},
+			"cut":     {Op: fault.Get, Key: ".snapshot", Kind: fault.Cut, At: 100, Skip: 1},
+			"short":   {Op: fault.Get, Key: ".snapshot", Kind: fault.Short, At: 100, Skip: 1},
+			"flipped": {Op: fault.Get, Key: ".snapshot", Kind: fault.Flip, At: 100, Skip: 1},
 		} {
 			for _, what := range []string{"/bootstrap", "/snapshot/" + tail} {
 				s.faults.Script(f)
