@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // events reads an event stream by the parsing rules of the HTML standard.
@@ -35,7 +36,7 @@ type control struct {
 
 // open starts to read events; it is for any goroutine.
 func (c *client) open(path string) (*events, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(scaled(1, 20))*patience)
 	res, err := c.begin(ctx, "GET", path, "")
 	if err != nil {
 		cancel()
