@@ -146,7 +146,7 @@ func TestSyncPartial(t *testing.T) {
 					publish(t, s, add(t, s, contentType, "0"), "0\n")
 					want := "0\n"
 					for i := 0; len(want) < size; i++ {
-						line := fmt.Sprintf("[%d]\n", i)
+						line := fmt.Sprintf("[\"%0100d\"]\n", i)
 						want += line
 						if contentType == asJSON {
 							line = "[" + line + "]"
