@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 )
 
 // Bootstrap is the latest snapshot and the updates after it, as they arrive (X§3).
@@ -49,7 +50,7 @@ func (s *Stream) bootstrap(ctx context.Context) (*Bootstrap, error) {
 	b := &Bootstrap{
 		Snapshot: Offset(h.Get("Stream-Snapshot-Offset")), Next: Offset(h.Get("Stream-Next-Offset")),
 		UpToDate: isTrue(h, "Stream-Up-To-Date"), Closed: isTrue(h, "Stream-Closed"),
-		body: resp.Body, parts: multipart.NewReader(resp.Body, params["boundary"]),
+		body: resp.Body, parts: multipart.NewReader(closing(resp.Body), params["boundary"]),
 	}
 	if t != "multipart/mixed" || params["boundary"] == "" || b.Snapshot == "" || b.Next == "" {
 		b.Close()
@@ -63,7 +64,7 @@ func (s *Stream) bootstrap(ctx context.Context) (*Bootstrap, error) {
 func (b *Bootstrap) NextPart() (*Part, error) {
 	p, err := b.parts.NextRawPart()
 	switch {
-	case err == io.EOF: // the closing boundary; a wrapped one is an end without it
+	case err == io.EOF:
 		return nil, io.EOF
 	case err != nil:
 		return nil, brokenPart(err)
@@ -73,6 +74,18 @@ func (b *Bootstrap) NextPart() (*Part, error) {
 
 // Close ends the transfer, if it has not ended.
 func (b *Bootstrap) Close() error { return b.body.Close() }
+
+// closing gives the body to its parser so that only the closing boundary is the end: the
+// parser takes also some other ends of input for it, such as one within a header. The
+// boundary itself may lack its line end.
+func closing(body io.Reader) io.Reader {
+	return io.MultiReader(body, strings.NewReader("\r\n"), cut{})
+}
+
+// cut fails as an answer does that ends too early.
+type cut struct{}
+
+func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // partReader is a part's body. Its end is the next boundary, not that of the answer.
 type partReader struct{ p *multipart.Part }
