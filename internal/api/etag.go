@@ -8,8 +8,10 @@ import (
 	"firn/tier"
 )
 
-// pageTag identifies a page: the incarnation, the range and whether it shows the
-// stream's end. Never the tier: moving bytes does not change them (B§5.6, B§10.1).
+// pageTag identifies a page: the incarnation, the range, and whether it reaches the
+// tail and the stream's end. A cache that is told 304 keeps the headers it has, so
+// what they say is part of the tag. Never the tier: moving bytes does not change
+// them (B§5.6, B§10.1).
 func pageTag(p *tier.Page) string {
 	b := make([]byte, 0, 64)
 	b = append(b, '"')
@@ -18,6 +20,9 @@ func pageTag(p *tier.Page) string {
 	b = strconv.AppendUint(b, p.From.Position, 10)
 	b = append(b, ':')
 	b = strconv.AppendUint(b, p.Next.Position, 10)
+	if p.UpToDate {
+		b = append(b, ":u"...)
+	}
 	if p.Closed {
 		b = append(b, ":c"...)
 	}

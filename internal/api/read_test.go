@@ -124,6 +124,19 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
+// A page may keep its range while the stream grows beyond it. A cache that was told
+// 304 then would keep saying that it is up to date.
+func TestTagTellsWhetherThePageIsUpToDate(t *testing.T) {
+	c, _ := connect(t, api.Options{})
+	c.create("/ds/trial/s", "application/json", `"`+strings.Repeat("a", 1<<20)+`"`)
+	first := c.want(200, "GET", "/ds/trial/s", "")
+	c.want(204, "POST", "/ds/trial/s", `"`+strings.Repeat("b", 7<<19)+`"`, "Content-Type: application/json")
+	again := c.want(200, "GET", "/ds/trial/s", "", "If-None-Match: "+first.header.Get("ETag"))
+	if again.header.Get("Stream-Next-Offset") != first.header.Get("Stream-Next-Offset") || again.header.Get("Stream-Up-To-Date") != "" {
+		t.Errorf("the page of one message is %v, was %v", again.header, first.header)
+	}
+}
+
 func TestConditionalReads(t *testing.T) {
 	c, _ := connect(t, api.Options{})
 	tail := c.create("/ds/trial/s", "text/plain", "hello")

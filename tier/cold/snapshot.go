@@ -32,6 +32,9 @@ func (s *Store) OpenSnapshot(ctx context.Context, key string, size int64, crc ui
 		return nil, unavailable("get snapshot", key, err)
 	case info.Size != size:
 		return nil, r.damaged(fmt.Errorf("store has %d bytes of %d", info.Size, size))
+	case size <= pieceBytes && crc32.Checksum(body.buf, castagnoli) != crc:
+		// All of it is here: damage is told before anything is given out.
+		return nil, r.damaged(errors.New("blob has another checksum"))
 	}
 	return r, nil
 }
