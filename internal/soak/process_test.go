@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +52,9 @@ func newProcess(t *testing.T, s3 *versitygw.Server, args ...string) *process {
 		"serve", "--listen", listen, "--admin-listen", admin, "--data-dir", filepath.Join(p.dir, "data"),
 		"--cold", "s3://soak/archive?region=us-east-1&path_style=true&endpoint=" + s3.Endpoint,
 	}, args...)
-	p.env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+s3.AccessKey, "AWS_SECRET_ACCESS_KEY="+s3.SecretKey)
+	// A setting of the tests, such as where versitygw is, is none of the server's.
+	p.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FIRN_") })
+	p.env = append(p.env, "AWS_ACCESS_KEY_ID="+s3.AccessKey, "AWS_SECRET_ACCESS_KEY="+s3.SecretKey)
 	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {
 		t.Fatal(err)
