@@ -124,9 +124,6 @@ func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 		if end == 0 {
 			reached := pos + uint64(len(*g.buf))
 			s.putBuffer(g.buf)
-			if g.trouble != nil {
-				return Page{}, g.trouble
-			}
 			if reached == rec.Tail {
 				return Page{}, fmt.Errorf("%w: %s ends inside a message", hot.ErrDamaged, rec.ID)
 			}
@@ -164,8 +161,6 @@ type gathering struct {
 	// later are the pieces from the first cold one on. The hot bytes before it are
 	// in buf.
 	later []piece
-	// trouble is what ended the page early.
-	trouble error
 }
 
 // piece is a range of a segment, or hot bytes.
@@ -220,14 +215,7 @@ func (g *gathering) join(ctx context.Context) (err error) {
 			*g.buf = append(*g.buf, p.hot...)
 			continue
 		}
-		*g.buf, err = g.store.cold(p.ref.Object).Read(ctx, *g.buf, p.ref, p.from, p.to)
-		if err != nil && len(*g.buf) > 0 && ctx.Err() == nil {
-			// What comes before a lost object can be read: the page ends there, and the
-			// next one tells the trouble.
-			g.trouble = err
-			return nil
-		}
-		if err != nil {
+		if *g.buf, err = g.store.cold(p.ref.Object).Read(ctx, *g.buf, p.ref, p.from, p.to); err != nil {
 			return err
 		}
 	}
