@@ -23,7 +23,7 @@ export function readOptions(extra = {}) {
     if (!/^\/.*\/$/.test(prefix)) throw new Error(`prefix ${prefix} must begin and end with a slash`)
   }
   // What follows `--` is for the server.
-  values.flags = positionals
+  values.flags = [`--live.long-poll-timeout=500ms`, ...positionals]
   values.url = values.url?.replace(/\/$/, ``)
   return values
 }

@@ -56,8 +56,7 @@ export class Server {
       `--listen=${address}`,
       `--data-dir=${join(this.#dir, `data`)}`,
       `--admin.listen=127.0.0.1:0`,
-      `--live.long-poll-timeout=500ms`,
-      ...this.#flags,
+      ...(this.#flags.length ? this.#flags : [`--live.long-poll-timeout=500ms`]),
     ], { stdio: [`ignore`, `pipe`, `pipe`] })
     this.#process = child
     for (const out of [child.stdout, child.stderr]) out.on(`data`, (text) => { this.#log += text })

@@ -8,7 +8,7 @@ import { Server } from "./server.mjs"
 const [command, ...args] = process.argv.slice(2)
 const firn = process.env.FIRN_BINARY ?? fileURLToPath(new URL(`../../firn`, import.meta.url))
 
-process.exitCode = await Server.with({ firn, flags: [] }, async ({ url }) => {
+process.exitCode = await Server.with({ firn, flags: [`--live.long-poll-timeout=25s`] }, async ({ url }) => {
   const [code] = await once(spawn(command, [...args, url], { stdio: `inherit` }), `exit`)
   return code ?? 1
 })
