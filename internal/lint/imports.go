@@ -14,12 +14,14 @@ type layer struct {
 }
 
 // layers follow cmd → internal/api → tier → {tier/hot, tier/cold} → pkg, with
-// tier/cold → internal/blob and compactor → {tier/hot, tier/cold}.
+// tier/cold → internal/blob, compactor → {tier/hot, tier/cold}, and
+// internal/api → internal/subscribe → tier/hot.
 var layers = []layer{
 	{"pkg/stream", []string{"pkg/segment", "pkg/client", "cmd", "internal", "tier", "compactor"}},
 	{"pkg/segment", []string{"pkg/client", "cmd", "internal", "tier", "compactor"}},
 	{"pkg", []string{"cmd", "internal", "tier", "compactor"}},
 	{"internal/blob", []string{"pkg", "cmd", "internal/api", "tier", "compactor"}},
+	{"internal/subscribe", []string{"cmd", "internal/api", "internal/blob", "tier", "compactor"}},
 	{"internal/api", []string{"cmd", "internal/blob", "tier/hot", "tier/cold", "compactor"}},
 	{"tier/hot", []string{"cmd", "internal/api", "internal/blob", "tier", "compactor"}},
 	{"tier/cold", []string{"cmd", "internal/api", "tier", "compactor"}},
@@ -29,7 +31,8 @@ var layers = []layer{
 
 // allowed are the exceptions to layers: an ancestor is barred, this child is not.
 var allowed = map[string][]string{
-	"compactor": {"tier/hot", "tier/cold"},
+	"compactor":          {"tier/hot", "tier/cold"},
+	"internal/subscribe": {"tier/hot"},
 }
 
 // fence keeps a dependency within a few parts of the repository.
@@ -43,7 +46,7 @@ type fence struct {
 var fences = []fence{
 	{"github.com/cockroachdb/pebble", []string{"tier/hot", "internal/verify", "internal/tiertest"}, false},
 	{"github.com/aws", []string{"internal/blob/s3"}, false},
-	{"net/http", []string{"cmd", "internal/api", "internal/admin", "internal/blob/s3", "pkg/client"}, true},
+	{"net/http", []string{"cmd", "internal/api", "internal/admin", "internal/blob/s3", "internal/subscribe/webhook", "pkg/client"}, true},
 }
 
 // Imports returns a line for each import that breaks a rule.

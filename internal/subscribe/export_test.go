@@ -1,0 +1,30 @@
+package subscribe
+
+// Busy tells how many subscriptions are being woken, and whether nothing else is to be
+// done before something happens or time passes.
+func (e *Engine) Busy() (n int, quiet bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	quiet = len(e.signal) == 0 && len(e.ready) == 0 && len(e.gone) == 0 && !e.sweeping
+	now := e.hot.Now()
+	for _, s := range e.entries {
+		if s.busy {
+			n++
+		} else if act, _ := s.plan(now); s.unknown || act && !s.waiting {
+			quiet = false
+		}
+	}
+	return n, quiet
+}
+
+// Pending is how many streams are remembered as pending for a subscription.
+func (e *Engine) Pending(scope Scope, id string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.entries[key{scope, id}].pending)
+}
+
+const (
+	MaxPending = maxPending
+	TokenLife  = tokenLife
+)
