@@ -2,7 +2,7 @@
 
 GOTEST ?= go test
 # Flags of the drivers in testdata/js, see the README there.
-CONFORMANCE ?=
+CONFORMANCE ?= --subscriptions
 CLIENT ?=
 
 .PHONY: build run tools lint unit integration conformance client trials test bench

@@ -37,6 +37,7 @@ func (c *serveCommand) Run(ctx context.Context, i *invocation) error {
 	defer operators.close()
 
 	log := newLogger(i.stderr, conf.Log)
+	conf.Admin.Listen = operators.listener.Addr().String() // with the port that it has got
 	p, err := build(ctx, conf, log)
 	if err != nil {
 		return err
@@ -70,6 +71,7 @@ func (p *parts) serve(ctx context.Context, grace time.Duration, clients, operato
 	g.Go(operators.serve)
 	g.Go(func() error { return p.hot.Run(work) })
 	g.Go(func() error { return p.compactor.Run(work) })
+	g.Go(func() error { return p.subscriptions.Run(work) })
 	g.Go(func() error {
 		<-ctx.Done()
 		log.Info("draining", "grace", grace)

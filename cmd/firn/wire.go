@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,8 @@ import (
 	"firn/internal/blob/open"
 	"firn/internal/blob/retry"
 	"firn/internal/config"
+	"firn/internal/subscribe"
+	"firn/internal/subscribe/webhook"
 	"firn/pkg/segment"
 	"firn/tier"
 	"firn/tier/cold"
@@ -31,14 +34,16 @@ import (
 // parts is the server put together, inside out: hot tier, cold tier, the two as
 // one, the compactor, the surfaces.
 type parts struct {
-	metrics    *prometheus.Registry
-	hot        *hot.Store
-	cold       *cold.Store
-	local      *cold.Store // nil when there are no local blobs
-	compactor  *compactor.Compactor
-	api        *api.Server
-	apiOptions api.Options
-	admin      *admin.Server
+	metrics   *prometheus.Registry
+	hot       *hot.Store
+	cold      *cold.Store
+	local     *cold.Store // nil when there are no local blobs
+	compactor *compactor.Compactor
+	// subscriptions are woken over the hot tier alone.
+	subscriptions *subscribe.Engine
+	api           *api.Server
+	apiOptions    api.Options
+	admin         *admin.Server
 }
 
 func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, err error) {
@@ -83,7 +88,11 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	if err != nil {
 		return nil, err
 	}
+	if p.subscriptions, err = subscribe.Open(ctx, subscribeOptions(c, p.hot, log, registry)); err != nil {
+		return nil, err
+	}
 	p.apiOptions = apiOptions(c, store, log, registry)
+	p.apiOptions.Subscriptions = p.subscriptions
 	p.api = api.New(p.apiOptions)
 	p.admin = admin.New(admin.Options{
 		Store: store, Compactor: p.compactor, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
@@ -205,6 +214,42 @@ func apiOptions(c config.Config, store *tier.Store, log *slog.Logger, registry *
 		CORS:              api.CORS{Off: len(c.HTTP.CORSOrigins) == 0, Origins: c.HTTP.CORSOrigins},
 		CachePublic:       c.HTTP.CachePublic, TrustedProxies: c.HTTP.TrustedProxies,
 	}
+}
+
+func subscribeOptions(c config.Config, store *hot.Store, log *slog.Logger, registry *prometheus.Registry) subscribe.Options {
+	s := c.Subscriptions
+	o := subscribe.Options{
+		Hot: store, Logger: log, Registerer: registry,
+		Requests: s.Concurrency, RequestsPerHost: max(s.Concurrency/8, 1),
+		KeyLife: time.Duration(s.KeyMaxAge),
+		Webhooks: webhook.Options{
+			Timeout: time.Duration(s.WebhookTimeout), Targets: targets(s.Targets), Forbidden: ports(c.Admin.Listen),
+		},
+	}
+	if s.KeyMaxAge == config.Forever {
+		o.KeyLife = 0
+	}
+	return o
+}
+
+// targets is where webhooks of a name in the configuration may go.
+func targets(name string) webhook.Targets {
+	switch name {
+	case "localhost":
+		return webhook.Localhost
+	case "private":
+		return webhook.Private
+	}
+	return webhook.Public
+}
+
+// ports is the port of a listener.
+func ports(address string) []uint16 {
+	a, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil || a.Port == 0 {
+		return nil
+	}
+	return []uint16{uint16(a.Port)}
 }
 
 // level is the zstd level of a name in the configuration.

@@ -25,6 +25,7 @@ type answer struct {
 	received  int64
 	committed bool // the header is on its way
 	live      bool // its duration says nothing about the server
+	control   bool // errors have the form of the control APIs
 }
 
 func newAnswer(w http.ResponseWriter, r *http.Request, stall time.Duration) *answer {

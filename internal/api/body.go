@@ -47,11 +47,14 @@ func newBodies(limit, inflight int64, idle time.Duration) *bodies {
 // read takes the whole body. Errors: errEncoding, errBodyTooLarge, errBodyCut,
 // errBodyTimeout, errInflight. Nothing is read, and so nothing asked for
 // (RFC 9110 §10.1.1), when the header alone is reason to refuse.
-func (b *bodies) read(a *answer, r *http.Request) (*body, error) {
+func (b *bodies) read(a *answer, r *http.Request) (*body, error) { return b.readUpTo(a, r, b.limit) }
+
+// readUpTo is read with a smaller limit.
+func (b *bodies) readUpTo(a *answer, r *http.Request, limit int64) (*body, error) {
 	if err := checkEncoding(r); err != nil {
 		return nil, err
 	}
-	if r.ContentLength > b.limit {
+	if r.ContentLength > limit {
 		return nil, errBodyTooLarge
 	}
 	if r.ContentLength == 0 {
@@ -67,7 +70,7 @@ func (b *bodies) read(a *answer, r *http.Request) (*body, error) {
 		n, err := in.Read(buf.bytes[len(buf.bytes):cap(buf.bytes)])
 		buf.bytes = buf.bytes[:len(buf.bytes)+n]
 		switch {
-		case int64(len(buf.bytes)) > b.limit:
+		case int64(len(buf.bytes)) > limit:
 			err = errBodyTooLarge
 		case err == io.EOF:
 			return buf, nil

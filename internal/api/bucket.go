@@ -52,16 +52,22 @@ func (s *Server) deleteBucket(a *answer, r *http.Request) error {
 }
 
 // writeJSON sends 200 and a value.
-func writeJSON(a *answer, v any) error {
+func writeJSON(a *answer, v any) error { return writeJSONStatus(a, http.StatusOK, v) }
+
+func writeJSONStatus(a *answer, status int, v any) error {
+	return writeJSONType(a, status, "application/json", v)
+}
+
+func writeJSONType(a *answer, status int, contentType string, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // stream ids stay readable
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	a.Header().Set(headerContentType, "application/json")
+	a.Header().Set(headerContentType, contentType)
 	a.Header().Set(headerContentLength, strconv.Itoa(b.Len()))
-	a.WriteHeader(http.StatusOK)
+	a.WriteHeader(status)
 	a.Write(b.Bytes())
 	return nil
 }

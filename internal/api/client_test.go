@@ -30,6 +30,12 @@ type answer struct {
 func connect(t testing.TB, o api.Options) (*client, *api.Server) {
 	t.Helper()
 	o.Store = newStore(t)
+	return connectTo(t, o)
+}
+
+// connectTo is connect with a store.
+func connectTo(t testing.TB, o api.Options) (*client, *api.Server) {
+	t.Helper()
 	s := api.New(o)
 	srv := listen(t, s, o)
 	tr := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}

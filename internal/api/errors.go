@@ -8,6 +8,10 @@ var (
 	errNoRoute = errors.New("no such resource")
 	// errReserved: paths of the control APIs (B§6).
 	errReserved = errors.New("the name __ds is reserved")
+	// errSubscriptionID: the id in a path cannot be decoded.
+	errSubscriptionID = errors.New("subscription id is malformed")
+	// errControlBody: not the JSON that the control APIs take.
+	errControlBody = errors.New("request body is not JSON of the expected form")
 	// errMethod: the resource does not know the method.
 	errMethod = errors.New("method is not allowed here")
 	// errQuery: the query string cannot be decoded.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"firn/internal/subscribe"
 	"firn/tier"
 )
 
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// Store answers everything that a request asks for.
 	Store *tier.Store
+	// Subscriptions serves the control APIs (B§6); nil leaves them out.
+	Subscriptions *subscribe.Engine
 	// Logger takes what a person should know; nil discards.
 	Logger *slog.Logger
 	// Registerer takes the metrics; nil keeps them unregistered.

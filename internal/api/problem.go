@@ -173,6 +173,10 @@ func (s *Server) fail(a *answer, r *http.Request, err error) {
 	// A stalled or cut body ends the context, too; its sender may still be listening.
 	gone := r.Context().Err() != nil && errors.Is(err, context.Canceled)
 	p, known := problemOf(err)
+	var controlled controlProblem
+	if a.control {
+		p.Status, p.header, controlled, known = controlProblemOf(err)
+	}
 	if !known && !gone {
 		s.opts.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
@@ -188,25 +192,33 @@ func (s *Server) fail(a *answer, r *http.Request, err error) {
 	} else {
 		s.bodies.discard(a, r)
 	}
-	writeProblem(a, r, p)
+	if a.control {
+		writeError(a, r, p.Status, p.header, "application/json", controlled)
+	} else {
+		writeProblem(a, r, p)
+	}
 }
 
 func writeProblem(a *answer, r *http.Request, p problem) {
+	writeError(a, r, p.Status, p.header, "application/problem+json", p)
+}
+
+func writeError(a *answer, r *http.Request, status int, header http.Header, contentType string, v any) {
 	h := a.Header()
-	for name, values := range p.header {
+	for name, values := range header {
 		h[name] = values
 	}
 	if r.Method == http.MethodHead {
 		// No body, so nothing that describes one: some clients wait for it.
-		a.WriteHeader(p.Status)
+		a.WriteHeader(status)
 		return
 	}
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings and a number
+		panic(err) // strings and numbers
 	}
-	h.Set(headerContentType, "application/problem+json")
+	h.Set(headerContentType, contentType)
 	h.Set(headerContentLength, strconv.Itoa(len(body)))
-	a.WriteHeader(p.Status)
+	a.WriteHeader(status)
 	a.Write(body)
 }

@@ -41,7 +41,7 @@ func (s *Server) routes() *mux.Router {
 	add := func(template, name string, on methods) *mux.Route {
 		return m.Path(template).Handler(s.resource(name, on))
 	}
-	m.Path("/ds/__ds{rest:(?:/.*)?}").Handler(s.refuse(errReserved))
+	s.controlRoutes(m)
 	add("/ds/{bucket}", "/ds/{bucket}", methods{
 		http.MethodPut:    s.createBucket,
 		http.MethodGet:    s.readBucket,

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"firn/internal/blob/mem"
+	"firn/internal/subscribe"
 	"firn/tier"
 	"firn/tier/cold"
 	"firn/tier/hot"
@@ -11,6 +12,19 @@ import (
 
 // newStore opens an empty store whose cold tier is in memory.
 func newStore(t testing.TB) *tier.Store {
+	t.Helper()
+	s, _ := newTiers(t)
+	return s
+}
+
+// newSubscribed opens an empty store with subscriptions.
+func newSubscribed(t *testing.T) (*tier.Store, *subscribe.Engine) {
+	t.Helper()
+	s, h := newTiers(t)
+	return s, newEngine(t, subscribe.Options{Hot: h})
+}
+
+func newTiers(t testing.TB) (*tier.Store, *hot.Store) {
 	t.Helper()
 	h, err := hot.Open(t.TempDir(), hot.Options{MemTableBytes: 1 << 20, Fatal: func(msg string) { panic(msg) }})
 	if err != nil {
@@ -26,5 +40,5 @@ func newStore(t testing.TB) *tier.Store {
 			t.Error(err)
 		}
 	})
-	return tier.New(tier.Options{Hot: h, Cold: c, SpoolDir: t.TempDir()})
+	return tier.New(tier.Options{Hot: h, Cold: c, SpoolDir: t.TempDir()}), h
 }

@@ -51,6 +51,8 @@ type Config struct {
 	Limits Limits `key:"limits"`
 	// Reads that wait for new data.
 	Live Live `key:"live"`
+	// Workers that are woken when streams grow.
+	Subscriptions Subscriptions `key:"subscriptions"`
 	// The end of the server.
 	Shutdown Shutdown `key:"shutdown"`
 	// The server's log, on standard error.
@@ -217,6 +219,24 @@ type Live struct {
 	// An event stream ends after about this time, and its client comes back: that
 	// is how load balances and caches get their turn.
 	SSEMaxAge Duration `key:"sse_max_age" default:"60s" min:"1s" max:"1d"`
+}
+
+// Subscriptions configures webhooks and the keys that they are signed with.
+type Subscriptions struct {
+	// Where webhooks may go: `public` is https to addresses of the internet;
+	// `localhost` also http to `localhost` and `127.0.0.x`; `private` also http,
+	// and private networks. `auto` is `localhost` where `listen` is reached from
+	// this machine alone, else `public`. What a name resolves to counts, at each
+	// connection. Never allowed: the operator's listener and link-local addresses.
+	Targets string `key:"targets" default:"auto" enum:"auto,public,localhost,private"`
+	// A webhook that is not answered in that time has failed, and one whose lease
+	// is over.
+	WebhookTimeout Duration `key:"webhook_timeout" default:"30s" min:"100ms" max:"10m"`
+	// Webhooks under way at a time; at most an eighth of them to one host.
+	Concurrency int `key:"concurrency" default:"64" min:"1" max:"4096"`
+	// Age at which the signing key is replaced. The old one stays published for
+	// another day.
+	KeyMaxAge Duration `key:"key_max_age" default:"90d" min:"1h" max:"36500d" forever:"true"`
 }
 
 // Shutdown configures the end of the server.

@@ -12,14 +12,20 @@ import (
 )
 
 // Resolved fills in what depends on other settings: hot.hard_bytes becomes twice
-// hot.max_bytes, cold.url the directory cold in the data directory. [Load] returns
-// resolved configurations.
+// hot.max_bytes, cold.url the directory cold in the data directory,
+// subscriptions.targets what listen allows. [Load] returns resolved configurations.
 func (c Config) Resolved() Config {
 	if c.Hot.HardBytes == 0 {
 		c.Hot.HardBytes = 2 * c.Hot.MaxBytes
 	}
 	if c.Cold.URL.Kind == ColdDefault {
 		c.Cold.URL = ColdURL{Kind: ColdFile, Path: filepath.Join(c.DataDir, "cold")}
+	}
+	if c.Subscriptions.Targets == "auto" {
+		c.Subscriptions.Targets = "public"
+		if host, _, err := splitAddress(c.Listen); err == nil && loopback(host) {
+			c.Subscriptions.Targets = "localhost"
+		}
 	}
 	return c
 }

@@ -106,3 +106,20 @@ func TestValidateCollects(t *testing.T) {
 		t.Errorf("problems of %v, want %v", paths, want)
 	}
 }
+
+func TestWebhookTargetsFollowTheListener(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:4437": "localhost", "localhost:1": "localhost", "[::1]:1": "localhost",
+		":4437": "public", "0.0.0.0:4437": "public", "192.168.1.1:4437": "public", "firn.example:1": "public",
+	} {
+		c := config.Default()
+		c.Listen = listen
+		if got := c.Resolved().Subscriptions.Targets; got != want {
+			t.Errorf("%s: webhooks go to %s, want %s", listen, got, want)
+		}
+		c.Subscriptions.Targets = "private"
+		if got := c.Resolved().Subscriptions.Targets; got != "private" {
+			t.Errorf("%s: webhooks go to %s, want private", listen, got)
+		}
+	}
+}
