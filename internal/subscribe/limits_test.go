@@ -67,6 +67,10 @@ func TestConfigurations(t *testing.T) {
 			t.Errorf("%s: created %v", name, created)
 		}
 	}
+	for n, want := range map[int]error{subscribe.MaxRoot: nil, subscribe.MaxRoot + 1: subscribe.ErrInvalid} {
+		_, _, err := r.Put(bg, subscribe.Flat, fmt.Sprint("root-", n), good(), strings.Repeat("r", n))
+		r.is(err, want, fmt.Sprintf("a root of %d bytes", n))
+	}
 	r.settle()
 }
 

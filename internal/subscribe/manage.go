@@ -65,6 +65,9 @@ func (e *Engine) Put(ctx context.Context, scope Scope, id string, c Config, root
 	if err != nil {
 		return Info{}, false, err
 	}
+	if len(root) > MaxRoot {
+		return Info{}, false, invalid("the URL of this server is longer than %d bytes", MaxRoot)
+	}
 	k.sub.Root = root
 	e.admin.Lock()
 	defer e.admin.Unlock()
