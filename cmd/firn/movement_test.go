@@ -5,8 +5,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -83,6 +86,26 @@ func TestMetricsMove(t *testing.T) {
 	}
 }
 
+// moveSubscriptions wakes a webhook and claims a pull-wake.
+func moveSubscriptions(t *testing.T, m *movement, s *server) {
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"done":true}`)
+	}))
+	t.Cleanup(hook.Close)
+	s.must(201, "PUT", "/v1/stream/wake", "", asJSON)
+	s.must(201, "PUT", "/v1/stream/work", "", asJSON)
+	s.must(201, "PUT", "/v1/stream/__ds/subscriptions/hook",
+		`{"type":"webhook","streams":["work"],"webhook":{"url":"`+hook.URL+`"}}`, asJSON)
+	s.must(201, "PUT", "/v1/stream/__ds/subscriptions/pull",
+		`{"type":"pull-wake","streams":["work"],"wake_stream":"wake"}`, asJSON)
+	s.must(204, "POST", "/v1/stream/work", `[1]`, asJSON)
+	m.until(s, "firn_subscription_attempts_total", func() {})
+	m.until(s, "firn_subscription_webhook_seconds", func() {})
+	m.until(s, "firn_subscription_claims_total", func() {
+		s.do("POST", "/v1/stream/__ds/subscriptions/pull/claim", `{"worker":"w"}`, asJSON)
+	})
+}
+
 func moveOnBucket(t *testing.T, m *movement) {
 	b := newBucket(t)
 	s := start(t, t.TempDir(), append(b.args(t), "--hot.max-bytes=64KiB", "--seal.target-bytes=16KiB",
@@ -97,6 +120,8 @@ func moveOnBucket(t *testing.T, m *movement) {
 	m.until(s, "firn_hot_oldest_unsealed_seconds", func() {})
 	go request("GET", s.url+"/ds/demo/orders?offset=now&live=sse", "")
 	m.until(s, "firn_http_live_readers", func() {})
+
+	moveSubscriptions(t, m, s)
 
 	s.mustFirn("seal", "demo/orders")
 	s.mustFirn("evict", "demo/orders")
