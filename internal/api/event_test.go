@@ -113,34 +113,40 @@ func FuzzTextEvents(f *testing.F) {
 	f.Add([]byte("\xe2\x82"), []byte("\xac"), []byte("\r\n"))
 	f.Add([]byte(" \r\n"), []byte("\n"), []byte("\xff"))
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		whole := string(bytes.Join([][]byte{a, b, c}, nil))
-		var cut textCut
-		var got strings.Builder
-		position, told := 0, 0
-		for i, page := range [][]byte{a, b, c, nil} {
-			position += len(page)
-			deliver, held := cut.next(page, i == 3)
-			if held > 3 || i == 3 && held > 0 || position-held < told {
-				t.Fatalf("page %d: %d bytes held at %d after %d", i, held, position, told)
+		whole := bytes.Join([][]byte{a, b, c}, nil)
+		want := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(whole))
+		for _, comesBack := range []bool{false, true} { // after each event, to where that ends
+			var cut textCut
+			var got strings.Builder
+			position, told := 0, 0
+			for i, page := range [][]byte{a, b, c, nil} {
+				if comesBack {
+					cut, page = textCut{}, whole[told:position+len(page)]
+					position = told
+				}
+				position += len(page)
+				deliver, held := cut.next(page, i == 3)
+				if held > 3 || i == 3 && held > 0 || position-held < told {
+					t.Fatalf("page %d: %d bytes held at %d after %d", i, held, position, told)
+				}
+				told = position - held
+				if len(deliver) == 0 {
+					continue
+				}
+				events := parseEvents(string(appendEvent(nil, deliver, asText, control{})))
+				if len(events) != 2 {
+					t.Fatalf("%q became %d events", deliver, len(events))
+				}
+				got.WriteString(events[0].data)
 			}
-			told = position - held
-			if len(deliver) == 0 {
-				continue
+			if got.String() != want || told != len(whole) {
+				t.Errorf("%q, %q, %q: got %q to %d; comes back: %v", a, b, c, got.String(), told, comesBack)
 			}
-			events := parseEvents(string(appendEvent(nil, deliver, asText, control{})))
-			if len(events) != 2 {
-				t.Fatalf("%q became %d events", deliver, len(events))
-			}
-			got.WriteString(events[0].data)
-		}
-		want := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(whole)
-		if got.String() != want || told != len(whole) {
-			t.Errorf("%q, %q, %q: got %q to %d", a, b, c, got.String(), told)
 		}
 	})
 }
 
-func TestTextCutKeepsCharactersWhole(t *testing.T) {
+func TestTextCut(t *testing.T) {
 	tests := []struct {
 		name  string
 		pages []string
@@ -151,8 +157,10 @@ func TestTextCutKeepsCharactersWhole(t *testing.T) {
 		{"no character", []string{"\xff", "a"}, []string{"\xff", "a"}},
 		{"never completed", []string{"\xc3", "a"}, []string{"", "\xc3a"}},
 		{"only continuations", []string{"\x80\x80\x80\x80", "a"}, []string{"\x80\x80\x80\x80", "a"}},
-		{"crlf over two pages", []string{"a\r", "\n", "b"}, []string{"a\r", "", "b"}},
-		{"two line ends over two pages", []string{"a\r", "\r\n", "\n"}, []string{"a\r", "\r\n", "\n"}},
+		{"crlf over two pages", []string{"a\r", "\n", "b"}, []string{"a", "\r\n", "b"}},
+		{"two line ends over two pages", []string{"a\r", "\r\n", "\n"}, []string{"a", "\r\r\n", "\n"}},
+		{"cr alone", []string{"\r", "\r", "a"}, []string{"", "\r", "\ra"}},
+		{"cr after half a character", []string{"\xc3", "\r", "\n"}, []string{"", "\xc3", "\r\n"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,6 +177,9 @@ func TestTextCutKeepsCharactersWhole(t *testing.T) {
 	cut.next([]byte("\xe2\x82"), false)
 	if got, held := cut.next(nil, true); string(got) != "\xe2\x82" || held != 0 {
 		t.Errorf("at the end of the stream: got %q, %d held", got, held)
+	}
+	if got, held := cut.next([]byte("a\r"), true); string(got) != "a\r" || held != 0 {
+		t.Errorf("a line end at the end of the stream: got %q, %d held", got, held)
 	}
 }
 

@@ -173,6 +173,29 @@ func TestEventsKeepCharactersWhole(t *testing.T) {
 	}
 }
 
+// A reader that comes back between CR and LF would see two line ends.
+func TestEventsKeepLineEndsWhole(t *testing.T) {
+	c, _ := connect(t, api.Options{})
+	tail := c.create("/ds/trial/s", "text/plain", "a\r")
+	e := c.subscribe("/ds/trial/s?live=sse&offset=-1")
+	got, at := e.data()
+	if got != "a" || !at.UpToDate || at.StreamNextOffset >= tail {
+		t.Fatalf("got %q, %+v with the tail at %s", got, at, tail)
+	}
+	back := c.subscribe("/ds/trial/s?live=sse&offset=" + at.StreamNextOffset)
+	back.control()
+	c.append("/ds/trial/s", "text/plain", "\nb\r")
+	for name, e := range map[string]*events{"first": e, "back": back} {
+		if got, _ := e.data(); got != "\nb" {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	tail = c.want(204, "POST", "/ds/trial/s", "", "Stream-Closed: true").next()
+	if got, at := e.data(); got != "\n" || at.StreamNextOffset != tail || !at.StreamClosed {
+		t.Errorf("close: got %q, %+v", got, at)
+	}
+}
+
 func TestEventStreamGrowsOld(t *testing.T) {
 	c, _ := connect(t, api.Options{SSEHeartbeat: 5 * time.Millisecond, SSEMaxAge: 100 * time.Millisecond})
 	tail := c.create("/ds/trial/s", "text/plain", "x")

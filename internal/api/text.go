@@ -6,11 +6,11 @@ import (
 )
 
 // textCut decides where the text of one event ends. Pages end at any byte, events must
-// not split a character: bytes of one that is not complete wait for the next page.
-// Nor does a line end that two pages share count twice.
+// not: neither within a character nor within a CRLF, of which a reader that came back
+// in between would see two line ends. What may be the beginning of either waits for the
+// next page.
 type textCut struct {
-	held []byte // the beginning of a character, at most three bytes
-	cr   bool   // the last byte delivered was CR
+	held []byte // at most three bytes
 }
 
 // next returns what may be delivered of a page, and how many bytes of the page's end
@@ -21,27 +21,20 @@ func (t *textCut) next(data []byte, last bool) (deliver []byte, held int) {
 		data = append(t.held, data...)
 		t.held = nil
 	}
-	if len(data) == 0 {
-		return nil, 0
-	}
-	if t.cr && data[0] == '\n' {
-		data = data[1:] // the other half of a CRLF, delivered as one line end
-	}
-	t.cr = false
 	if !last {
 		held = incomplete(data)
 	}
 	deliver, rest := data[:len(data)-held], data[len(data)-held:]
 	t.held = bytes.Clone(rest)
-	if len(deliver) > 0 {
-		t.cr = deliver[len(deliver)-1] == '\r'
-	}
 	return deliver, held
 }
 
-// incomplete returns how many bytes at the end begin a character without ending it.
-// Bytes that no continuation can turn into a character do not count.
+// incomplete returns how many bytes at the end begin a character or a CRLF without
+// ending it. Bytes that no continuation can turn into a character do not count.
 func incomplete(b []byte) int {
+	if bytes.HasSuffix(b, []byte{'\r'}) {
+		return 1
+	}
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if utf8.RuneStart(b[len(b)-n]) {
 			if utf8.FullRune(b[len(b)-n:]) {

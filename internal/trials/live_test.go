@@ -149,11 +149,12 @@ func textForgesNoEvents(t *testing.T) {
 	got := ""
 	for i, text := range texts {
 		tail := s.append("/ds/trial/l", "text/plain", text)
-		if text == "\nb" {
-			text = "b" // the CR before it has ended the line already
+		end := position(tail)
+		if strings.HasSuffix(text, "\r") {
+			end-- // an LF may follow, and does
 		}
 		data, c := e.must()
-		if got += data; position(c.StreamNextOffset) != position(tail) {
+		if got += data; position(c.StreamNextOffset) != end {
 			t.Errorf("append %d: event up to %s of %s", i, c.StreamNextOffset, tail)
 		}
 	}
