@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"net/url"
+	"unicode/utf8"
 
 	"firn/tier"
 )
@@ -79,10 +81,10 @@ func parseListing(r *http.Request) (tier.ListRequest, error) {
 		return tier.ListRequest{}, err
 	}
 	req := tier.ListRequest{Bucket: bucket, Limit: maxListing}
-	if req.Prefix, _, err = single(q, "prefix"); err != nil {
+	if req.Prefix, err = idText(q, "prefix"); err != nil {
 		return req, err
 	}
-	if req.After, _, err = single(q, "after"); err != nil {
+	if req.After, err = idText(q, "after"); err != nil {
 		return req, err
 	}
 	limit, given, err := single(q, "limit")
@@ -97,4 +99,14 @@ func parseListing(r *http.Request) (tier.ListRequest, error) {
 		req.Limit = int(n)
 	}
 	return req, nil
+}
+
+// idText returns the value of a parameter that is compared with stream ids, so UTF-8 as
+// they are.
+func idText(q url.Values, name string) (string, error) {
+	value, _, err := single(q, name)
+	if err == nil && !utf8.ValidString(value) {
+		err = errQuery
+	}
+	return value, err
 }

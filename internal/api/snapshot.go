@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -92,7 +93,7 @@ func (s *Server) latestSnapshot(a *answer, r *http.Request) error {
 
 // readSnapshot serves GET and HEAD of a snapshot blob (X§2.5).
 func (s *Server) readSnapshot(a *answer, r *http.Request) error {
-	name, at, err := s.snapshotOf(r)
+	name, at, err := s.existingSnapshotOf(r)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (b *blobReader) Read(p []byte) (int, error) {
 
 // deleteSnapshot serves DELETE of a snapshot (X§2.6).
 func (s *Server) deleteSnapshot(a *answer, r *http.Request) error {
-	name, at, err := s.snapshotOf(r)
+	name, at, err := s.existingSnapshotOf(r)
 	if err != nil {
 		return err
 	}
@@ -172,17 +173,31 @@ func (s *Server) deleteSnapshot(a *answer, r *http.Request) error {
 // snapshotOf returns the stream and the offset that a snapshot's path names. A missing
 // stream wins over a malformed offset.
 func (s *Server) snapshotOf(r *http.Request) (stream.Name, stream.Offset, error) {
-	name, err := nameOf(r)
-	if err != nil {
-		return name, stream.Offset{}, err
+	name, at, err := snapshotPath(r)
+	if errors.Is(err, stream.ErrOffsetMalformed) {
+		err = s.unlessMissing(r.Context(), name, err)
+	}
+	return name, at, err
+}
+
+// existingSnapshotOf is snapshotOf where there should be a snapshot: what is no offset
+// is not that of any (X§2.5, X§2.6).
+func (s *Server) existingSnapshotOf(r *http.Request) (stream.Name, stream.Offset, error) {
+	name, at, err := snapshotPath(r)
+	if errors.Is(err, stream.ErrOffsetMalformed) {
+		err = s.unlessMissing(r.Context(), name, stream.ErrSnapshotNotFound)
+	}
+	return name, at, err
+}
+
+func snapshotPath(r *http.Request) (name stream.Name, at stream.Offset, err error) {
+	if name, err = nameOf(r); err != nil {
+		return name, at, err
 	}
 	token, err := url.PathUnescape(mux.Vars(r)["offset"])
 	if err != nil {
-		return name, stream.Offset{}, s.unlessMissing(r.Context(), name, stream.ErrOffsetMalformed)
+		return name, at, stream.ErrOffsetMalformed
 	}
-	at, err := stream.ParseOffset(token)
-	if err != nil {
-		return name, at, s.unlessMissing(r.Context(), name, err)
-	}
-	return name, at, nil
+	at, err = stream.ParseOffset(token)
+	return name, at, err
 }
