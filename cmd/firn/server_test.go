@@ -44,7 +44,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-var served = regexp.MustCompile(`^firn serves (http://\S+), admin on (http://\S+),`)
+var served = regexp.MustCompile(`^firn serves (https?://\S+), admin on (http://\S+),`)
 
 // start runs `firn serve` on free ports until the test ends.
 func start(t *testing.T, dir string, args ...string) *server {

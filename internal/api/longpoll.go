@@ -35,7 +35,7 @@ func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q readQu
 		}
 		if len(page.Data) > 0 || page.Closed || over {
 			defer page.Release()
-			return s.writeLongPoll(a, &page, cursor)
+			return s.writeLongPoll(a, r, &page, cursor)
 		}
 		page.Release()
 		if err := f.Wait(ctx); err != nil && ctx.Err() == nil {
@@ -44,7 +44,7 @@ func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q readQu
 	}
 }
 
-func (s *Server) writeLongPoll(a *answer, p *tier.Page, cursor int64) error {
+func (s *Server) writeLongPoll(a *answer, r *http.Request, p *tier.Page, cursor int64) error {
 	s.metrics.read(p)
 	h := a.Header()
 	if !p.Closed {
@@ -56,6 +56,11 @@ func (s *Server) writeLongPoll(a *answer, p *tier.Page, cursor int64) error {
 		a.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	h.Set(headerETag, pageTag(p))
+	tag := pageTag(p)
+	h.Set(headerETag, tag)
+	if matches(r, tag) {
+		a.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	return s.writePage(a, p)
 }
