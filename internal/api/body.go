@@ -162,24 +162,36 @@ func (b *bodies) abandon(a *answer, r *http.Request) {
 	}
 }
 
-// idleReader reads a request body that may take its time but must not stand still.
+// minBodyRate is what a body has to bring on average, in bytes a second, once it has had
+// its idle time for free. It is about what a reader has to take ([answer]).
+const minBodyRate = 1 << 10
+
+// idleReader reads a request body that may take its time but must neither stand still
+// nor dribble: its buffer is memory that others wait for.
 type idleReader struct {
-	a     *answer
-	body  io.Reader
-	idle  time.Duration
-	armed time.Time
+	a        *answer
+	body     io.Reader
+	idle     time.Duration
+	deadline time.Time     // the one in force
+	waited   time.Duration // spent in reads: what the reader's own side takes is not the client's fault
+	n        int64
 }
 
 // Read returns io.EOF only at the true end of the body. Other errors: errBodyTimeout,
 // errBodyCut.
 func (i *idleReader) Read(p []byte) (int, error) {
+	began := time.Now()
 	// Moving the deadline costs more than looking at the clock.
-	if now := time.Now(); now.Sub(i.armed) > i.idle/4 {
-		i.a.ctl.SetReadDeadline(now.Add(i.idle + i.idle/4))
-		i.armed = now
+	if i.deadline.Sub(began) < i.idle {
+		patience := i.idle + i.idle/4
+		budget := patience + time.Duration(i.n)*(time.Second/minBodyRate) - i.waited
+		i.deadline = began.Add(min(patience, budget))
+		i.a.ctl.SetReadDeadline(i.deadline)
 	}
 	n, err := i.body.Read(p)
+	i.n += int64(n)
 	i.a.received += int64(n)
+	i.waited += time.Since(began)
 	switch {
 	case err == nil:
 	case err == io.EOF:

@@ -41,7 +41,8 @@ type Options struct {
 
 	// HeaderTimeout bounds the reading of a request's header. Default 10 s.
 	HeaderTimeout time.Duration
-	// BodyIdleTimeout is how long a request body may send nothing. Default 30 s.
+	// BodyIdleTimeout is how long a request body may send nothing, and how long it may
+	// send less than 1 KiB a second on average. Default 30 s.
 	BodyIdleTimeout time.Duration
 	// WriteStallTimeout is how long a client may take nothing of what is sent. Default 60 s.
 	WriteStallTimeout time.Duration

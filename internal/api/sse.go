@@ -85,10 +85,10 @@ func (e *eventStream) run(r *http.Request, page tier.Page) error {
 		switch {
 		case err != nil || closed:
 			return err
+		case end.Err() != nil:
+			err = errEnded // also when there is always more to come
 		case upToDate:
 			err = e.wait(r.Context(), end)
-		case end.Err() != nil:
-			err = errEnded
 		}
 		if err != nil {
 			return err

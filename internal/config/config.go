@@ -105,7 +105,8 @@ type HTTP struct {
 	CachePublic bool `key:"cache_public" default:"false"`
 	// A request whose header takes longer is cut.
 	HeaderTimeout Duration `key:"header_timeout" default:"10s" min:"100ms" max:"10m"`
-	// A request body that gives no byte for that long is cut.
+	// A request body that gives no byte for that long is cut, and so is one that
+	// dribbles: after this time it has to have given 1 KiB a second on average.
 	BodyIdleTimeout Duration `key:"body_idle_timeout" default:"30s" min:"100ms" max:"1h"`
 	// A response that its client takes no byte of for that long is cut.
 	WriteStallTimeout Duration `key:"write_stall_timeout" default:"60s" min:"100ms" max:"1h"`
