@@ -62,7 +62,7 @@ func (c *Compactor) Build(id stream.ID) (*Sealing, error) {
 		return nil, fmt.Errorf("build segment: %w", err)
 	}
 	key := c.opts.Cold.SegmentKey(rec.Name, rec.ID, rec.Mode, rec.Sealed, rec.Sealed+size)
-	sealed.Ref.Object = key
+	sealed.Name(key)
 	return &Sealing{c: c, id: id, key: key, sealed: sealed}, nil
 }
 
@@ -83,7 +83,7 @@ func (s *Sealing) Upload(ctx context.Context) (err error) {
 // Commit names the segment. [hot.ErrConflict] means that the stream has changed so
 // that it does not apply: it is gone, or somebody else has sealed these bytes.
 func (s *Sealing) Commit(ctx context.Context) error {
-	return s.c.hot.Seal(ctx, hot.Seal{ID: s.id, Ref: s.sealed.Ref, Size: s.size})
+	return s.c.hot.Seal(ctx, hot.Seal{ID: s.id, Ref: s.sealed.Refs[0], Size: s.size})
 }
 
 // Abandon gives an intended object to the sweep.
@@ -121,12 +121,13 @@ func (c *Compactor) sealOne(ctx context.Context, id stream.ID) (uint64, error) {
 		c.metrics.seals.WithLabelValues("failed").Inc()
 		return 0, err
 	}
-	n := s.sealed.Ref.To - s.sealed.Ref.From
+	ref := &s.sealed.Refs[0]
+	n := ref.To - ref.From
 	c.metrics.seals.WithLabelValues("done").Inc()
 	c.metrics.sealedBytes.Add(float64(n))
 	c.metrics.objectBytes.Add(float64(s.size))
 	c.metrics.sealSeconds.Observe(time.Since(start).Seconds())
-	c.log.Debug("segment sealed", "stream", id.String(), "from", s.sealed.Ref.From, "to", s.sealed.Ref.To, "key", s.key)
+	c.log.Debug("segment sealed", "stream", id.String(), "from", ref.From, "to", ref.To, "key", s.key)
 	return n, nil
 }
 

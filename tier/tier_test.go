@@ -192,15 +192,16 @@ func (r *rig) trySeal(id stream.ID, to uint64) error {
 	if err != nil {
 		return err
 	}
-	s.Ref.Object = r.cold.SegmentKey(rec.Name, rec.ID, rec.Mode, rec.Sealed, to)
-	if err := r.hot.Intend(bg, s.Ref.Object); err != nil {
+	key := r.cold.SegmentKey(rec.Name, rec.ID, rec.Mode, rec.Sealed, to)
+	s.Name(key)
+	if err := r.hot.Intend(bg, key); err != nil {
 		return err
 	}
-	size, err := r.cold.PutSegment(bg, s.Ref.Object, s)
+	size, err := r.cold.PutSegment(bg, key, s)
 	if err != nil {
 		return err
 	}
-	return r.hot.Seal(bg, hot.Seal{ID: rec.ID, Ref: s.Ref, Size: size})
+	return r.hot.Seal(bg, hot.Seal{ID: rec.ID, Ref: s.Refs[0], Size: size})
 }
 
 // evict moves a stream's cut mark to a position.

@@ -66,7 +66,7 @@ func (r *run) build(c *call, e *entity) error {
 	if err != nil {
 		return err
 	}
-	s.Ref.Object = c.object
+	s.Name(c.object)
 	c.sealed = s
 	r.objects[c.object] = s.Bytes
 	return nil
@@ -96,7 +96,7 @@ func issue(ctx context.Context, s *hot.Store, c *call) outcome {
 	case "intend":
 		o.err = s.Intend(ctx, c.object)
 	case "seal":
-		o.err = s.Seal(ctx, hot.Seal{ID: c.target, Ref: c.sealed.Ref, Size: uint64(len(c.sealed.Bytes))})
+		o.err = s.Seal(ctx, hot.Seal{ID: c.target, Ref: c.sealed.Refs[0], Size: uint64(len(c.sealed.Bytes))})
 	case "evict":
 		o.err = s.Evict(ctx, c.target, op.At)
 	case "trim":

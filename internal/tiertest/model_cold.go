@@ -35,7 +35,7 @@ func (m *model) seal(c *call) error {
 	}
 	m.objects[c.object] = object{state: hot.Live, live: c.op.To - c.op.From, size: uint64(len(c.sealed.Bytes))}
 	e = m.edit(c.op.Stream)
-	e.segments = append(slices.Clip(e.segments), c.sealed.Ref)
+	e.segments = append(slices.Clip(e.segments), c.sealed.Refs[0])
 	e.sealed = c.op.To
 	return nil
 }

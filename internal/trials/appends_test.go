@@ -227,11 +227,11 @@ func segmentBeyond32Bits(t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	key := s.cold.SegmentKey(name, 7, stream.Bytes, from, from+uint64(len(content)))
-	sealed.Ref.Object = key
+	sealed.Name(key)
 	if _, err := s.cold.PutSegment(t.Context(), key, sealed); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.cold.Read(t.Context(), nil, sealed.Ref, from+2345, from+6789)
+	got, err := s.cold.Read(t.Context(), nil, sealed.Refs[0], from+2345, from+6789)
 	if err != nil || string(got) != string(content[2345:6789]) {
 		t.Errorf("beyond 32 bits: %d bytes, %v", len(got), err)
 	}

@@ -29,7 +29,7 @@ func BenchmarkWrite(b *testing.B) {
 func BenchmarkDecodeFrame(b *testing.B) {
 	d := newDecoder(b)
 	s := seal(b, newEncoder(b, segment.Options{}), jsonMeta, events(1<<20), 1<<20)
-	f := s.Ref.Frames[0]
+	f := s.Refs[0].Frames[0]
 	b.SetBytes(int64(f.Content))
 	b.ReportAllocs()
 	dst := make([]byte, 0, f.Content)
@@ -55,7 +55,7 @@ func BenchmarkVerify(b *testing.B) {
 
 func BenchmarkParseRef(b *testing.B) {
 	s := seal(b, newEncoder(b, segment.Options{}), jsonMeta, events(8<<20), 1<<20)
-	enc, err := s.Ref.AppendBinary(nil)
+	enc, err := s.Refs[0].AppendBinary(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -50,11 +50,29 @@ func (d *Descriptor) Name(entry int) stream.Name {
 
 // Ref returns what a catalog keeps of an entry; object is the key of the object.
 func (d *Descriptor) Ref(entry int, object string) Ref {
-	e := d.Entries[entry]
-	r := Ref{Object: object, Skip: uint64(e.Skip), From: e.From, To: e.To}
-	for _, f := range d.Frames[:e.FirstFrame] {
-		r.Offset += uint64(f.Length)
+	offset := uint64(0)
+	for _, f := range d.Frames[:d.Entries[entry].FirstFrame] {
+		offset += uint64(f.Length)
 	}
+	return d.ref(entry, object, offset)
+}
+
+// Refs returns what [Descriptor.Ref] does for all entries.
+func (d *Descriptor) Refs(object string) []Ref {
+	refs := make([]Ref, len(d.Entries))
+	frame, offset := uint32(0), uint64(0)
+	for i, e := range d.Entries {
+		for ; frame < e.FirstFrame; frame++ {
+			offset += uint64(d.Frames[frame].Length)
+		}
+		refs[i] = d.ref(i, object, offset)
+	}
+	return refs
+}
+
+func (d *Descriptor) ref(entry int, object string, offset uint64) Ref {
+	e := d.Entries[entry]
+	r := Ref{Object: object, Offset: offset, Skip: uint64(e.Skip), From: e.From, To: e.To}
 	end := int(e.FirstFrame)
 	for content := uint64(0); content < r.Skip+r.To-r.From; end++ {
 		content += uint64(d.Frames[end].Content)

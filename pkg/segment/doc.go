@@ -1,6 +1,6 @@
-// Package segment is the sealed file format: a range of one stream's stored
-// bytes, compressed so that any part of it can be read with one ranged GET and
-// so that stock tools can read the whole.
+// Package segment is the sealed file format: ranges of streams' stored bytes,
+// compressed so that any part of one can be read with one ranged GET and so that
+// stock tools can read the whole.
 //
 // An object is standard seekable zstd: independent frames of content, one
 // skippable frame that describes them, and the seek table, in this order. The
@@ -16,8 +16,9 @@
 //   - The cuts between frames depend on the bytes and the options alone, not on
 //     how the bytes were chunked when they were appended.
 //
-// A descriptor may list several ranges, of several streams of one bucket and
-// mode (a pack). The reader takes them; the [Writer] makes objects of one range.
+// An object may hold several ranges, of several streams of one bucket and mode (a
+// pack): small ones share frames, so that objects and requests follow the bytes and
+// not the number of streams.
 //
 // Where objects are kept, how they are called and who may delete them is left to
 // others. The byte tables are in docs/format.md.

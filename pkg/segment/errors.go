@@ -22,6 +22,10 @@ var (
 	// ErrTooLarge: a message of more than [MaxFrameContent] bytes, or more than
 	// [MaxFrames] frames.
 	ErrTooLarge = errors.New("segment exceeds a limit of the format")
+	// ErrFull: [Writer.Begin] of a range for which the object has no room.
+	ErrFull = errors.New("segment has no room for another range")
+	// ErrMixed: [Writer.Begin] of a range of another store, bucket or content mode.
+	ErrMixed = errors.New("ranges of one segment have one store, bucket and mode")
 	// ErrFinished: a [Writer] was used after Finish or Abort.
 	ErrFinished = errors.New("segment writer is finished")
 )

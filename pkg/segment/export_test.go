@@ -1,7 +1,7 @@
 package segment
 
-// AppendTail lets tests build objects that the writer does not make yet: packs,
-// and descriptors that lie.
+// AppendTail lets tests build objects that the writer does not make: descriptors
+// that lie.
 func AppendTail(b []byte, d *Descriptor) []byte {
 	start := len(b)
 	b = appendDescriptor(b, d)

@@ -66,7 +66,7 @@ func seal(t testing.TB, e *segment.Encoder, m segment.Meta, data []byte, chunk i
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Ref.Object = "an/object"
+	s.Name("an/object")
 	return s
 }
 
@@ -133,28 +133,52 @@ func noise(n int) []byte {
 	return b
 }
 
+// packMeta is the i-th stream of a pack.
+func packMeta(i int) segment.Meta {
+	m := jsonMeta
+	m.Name.ID, m.ContentType = fmt.Sprintf("s%d", i), "application/json"
+	m.Incarnation, m.Life, m.CreatedMs, m.From = stream.ID(i+1), uint64(10+i), uint64(20+i), uint64(100*i)
+	return m
+}
+
+// sealPack makes an object of ranges of several streams, appended in chunks, one
+// millisecond apart.
+func sealPack(t testing.TB, e *segment.Encoder, metas []segment.Meta, contents [][]byte, chunk int) *segment.Sealed {
+	t.Helper()
+	w := e.NewWriter(metas[0])
+	ms := jsonMeta.CreatedMs
+	for i, rest := range contents {
+		if i > 0 {
+			if err := w.Begin(metas[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for ; len(rest) > 0; ms++ {
+			n := min(chunk, len(rest))
+			if err := w.Append(rest[:n], ms); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+	}
+	s, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Name("a/pack")
+	return s
+}
+
 // pack builds an object of three streams over frames that they share. It returns
 // the bytes of each.
 func pack(t testing.TB) (object []byte, d *segment.Descriptor, contents [][]byte) {
 	t.Helper()
 	contents = [][]byte{ndjson(4, 20), ndjson(10, 16), ndjson(5, 8)}
-	s := seal(t, newEncoder(t, segment.Options{FrameBytes: 64}), jsonMeta, bytes.Join(contents, nil), 1<<20)
-	one, err := segment.ParseTail(s.Bytes, int64(len(s.Bytes)))
+	metas := []segment.Meta{packMeta(0), packMeta(1), packMeta(2)}
+	s := sealPack(t, newEncoder(t, segment.Options{FrameBytes: 64}), metas, contents, 1<<20)
+	d, err := segment.ParseTail(s.Bytes, int64(len(s.Bytes)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = &segment.Descriptor{Store: one.Store, Bucket: one.Bucket, Mode: one.Mode, Frames: one.Frames}
-	frame, skip := 0, 0
-	for i, c := range contents {
-		d.Entries = append(d.Entries, segment.Entry{
-			Stream: fmt.Sprintf("s%d", i), ContentType: "application/json", Incarnation: stream.ID(i + 1),
-			Life: uint64(10 + i), CreatedMs: uint64(20 + i), From: uint64(100 * i), To: uint64(100*i + len(c)),
-			FirstFrame: uint32(frame), Skip: uint32(skip),
-		})
-		for skip += len(c); frame < len(d.Frames) && skip >= int(d.Frames[frame].Content); frame++ {
-			skip -= int(d.Frames[frame].Content)
-		}
-	}
-	object = append([]byte(nil), s.Bytes[:s.Ref.Length]...)
-	return segment.AppendTail(object, d), d, contents
+	return s.Bytes, d, contents
 }

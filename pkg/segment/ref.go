@@ -20,7 +20,7 @@ const (
 // one for each segment; with it a read needs nothing else of the object than the
 // frames it wants.
 type Ref struct {
-	// Object is the key of the object. [Writer] leaves it empty.
+	// Object is the key of the object. [Writer.Finish] leaves it empty.
 	Object string
 	// Offset and Length are the byte range of the frames in the object.
 	Offset, Length uint64

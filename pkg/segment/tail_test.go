@@ -24,13 +24,13 @@ func small(t testing.TB) (*segment.Sealed, []byte) {
 func TestParseTailOfEverySuffix(t *testing.T) {
 	s, _ := small(t)
 	size := int64(len(s.Bytes))
-	need := size - int64(s.Ref.Length)
+	need := size - int64(s.Refs[0].Length)
 	for n := range size + 1 {
 		d, err := segment.ParseTail(s.Bytes[size-n:], size)
 		var short *segment.ShortTailError
 		switch {
 		case n >= need:
-			if err != nil || !reflect.DeepEqual(d.Ref(0, s.Ref.Object), s.Ref) {
+			if err != nil || !reflect.DeepEqual(d.Ref(0, s.Refs[0].Object), s.Refs[0]) {
 				t.Fatalf("suffix of %d: %v", n, err)
 			}
 		case !errors.As(err, &short):
@@ -53,7 +53,7 @@ func TestReadTailTakesTwoReads(t *testing.T) {
 	if err != nil || len(d.Frames) != 2000 {
 		t.Fatal(err)
 	}
-	want := []int{segment.TailHint, len(s.Bytes) - int(s.Ref.Length)}
+	want := []int{segment.TailHint, len(s.Bytes) - int(s.Refs[0].Length)}
 	if !slices.Equal(r.sizes, want) {
 		t.Fatalf("reads of %v bytes, want %v", r.sizes, want)
 	}
@@ -123,13 +123,13 @@ func TestVerifyBitFlips(t *testing.T) {
 			at := 0
 			var got []byte
 			var err error
-			for _, f := range s.Ref.Frames {
+			for _, f := range s.Refs[0].Frames {
 				if got, err = d.DecodeFrame(got, object[at:at+int(f.Length)], f); err != nil {
 					break
 				}
 				at += int(f.Length)
 			}
-			inFrames := uint64(i) < s.Ref.Length
+			inFrames := uint64(i) < s.Refs[0].Length
 			if inFrames != errors.Is(err, segment.ErrCorrupt) || err == nil && !bytes.Equal(got, data) {
 				t.Fatalf("bit %d of byte %d flipped: read %q, %v", bit, i, got, err)
 			}
@@ -224,7 +224,7 @@ func TestSeekTableMustAgree(t *testing.T) {
 		"fewer":    func(f []segment.Frame) []segment.Frame { return f[:2] },
 		"more":     func(f []segment.Frame) []segment.Frame { return append(f, f[0]) },
 	} {
-		object := append(slices.Clone(s.Bytes[:s.Ref.Length]), desc...)
+		object := append(slices.Clone(s.Bytes[:s.Refs[0].Length]), desc...)
 		object = segment.AppendSeekTable(object, change(slices.Clone(d.Frames)), len(desc))
 		_, err := segment.ParseTail(object, int64(len(object)))
 		if ok := name == "as it is"; ok != (err == nil) || !ok && !errors.Is(err, segment.ErrCorrupt) {
@@ -261,7 +261,7 @@ func retail(t testing.TB, s *segment.Sealed, edit func(body []byte) []byte) []by
 	desc := segment.AppendDescriptor(nil, d)
 	body := edit(slices.Clone(desc[8 : len(desc)-4]))
 	frame := withChecksum(body)
-	object := append(slices.Clone(s.Bytes[:s.Ref.Length]), frame...)
+	object := append(slices.Clone(s.Bytes[:s.Refs[0].Length]), frame...)
 	return segment.AppendSeekTable(object, d.Frames, len(frame))
 }
 
@@ -276,7 +276,7 @@ func field(tag uint16, value string) []byte {
 func withFields(s *segment.Sealed, entry, object []byte) func([]byte) []byte {
 	return func(body []byte) []byte {
 		// The entry's section is just before the frames, the object's is the end.
-		frames := len(body) - 4 - 20*len(s.Ref.Frames)
+		frames := len(body) - 4 - 20*len(s.Refs[0].Frames)
 		out := binary.BigEndian.AppendUint32(slices.Clone(body[:frames-4]), uint32(len(entry)))
 		out = append(out, entry...)
 		out = append(out, body[frames:len(body)-4]...)
@@ -308,7 +308,7 @@ func TestUnknownFieldsArePassedOver(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || !reflect.DeepEqual(d.Ref(0, s.Ref.Object), s.Ref) {
+			if err != nil || !reflect.DeepEqual(d.Ref(0, s.Refs[0].Object), s.Refs[0]) {
 				t.Fatalf("parse: %v", err)
 			}
 		})
@@ -368,7 +368,7 @@ func TestVerifyFindsCutMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	desc.Mode = jsonMeta.Mode
-	object := segment.AppendTail(slices.Clone(s.Bytes[:s.Ref.Length]), desc)
+	object := segment.AppendTail(slices.Clone(s.Bytes[:s.Refs[0].Length]), desc)
 	if _, err := d.Verify(bytes.NewReader(object), int64(len(object))); !errors.Is(err, segment.ErrCorrupt) {
 		t.Fatalf("frame cut inside a message: %v, want ErrCorrupt", err)
 	}

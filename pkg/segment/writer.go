@@ -9,7 +9,7 @@ import (
 	"firn/pkg/stream"
 )
 
-// Meta identifies the stream whose bytes a segment holds, and where they begin.
+// Meta identifies a stream whose bytes an object holds, and where they begin.
 type Meta struct {
 	// Store is the id of the writing store, 1 to [MaxStore] bytes.
 	Store       string
@@ -25,27 +25,12 @@ type Meta struct {
 	From uint64
 }
 
-func (m Meta) descriptor() Descriptor {
-	return Descriptor{
-		Store:  m.Store,
-		Bucket: m.Name.Bucket,
-		Mode:   m.Mode,
-		Entries: []Entry{{
-			Stream:      m.Name.ID,
-			ContentType: m.ContentType,
-			Incarnation: m.Incarnation,
-			Life:        m.Life,
-			CreatedMs:   m.CreatedMs,
-			From:        m.From,
-		}},
-	}
-}
-
-// Writer builds one segment in memory. It ends with [Writer.Finish] or
+// Writer builds one object in memory. It ends with [Writer.Finish] or
 // [Writer.Abort], and is used by one goroutine at a time.
 type Writer struct {
-	enc    *Encoder
-	meta   Meta
+	enc  *Encoder
+	pack pack
+	// to is the position after the last byte of the entry that is being written.
 	to     uint64
 	out    []byte
 	frames []Frame
@@ -58,12 +43,44 @@ type Writer struct {
 	restMs  uint64 // JSON: when content[whole] was appended
 }
 
-// NewWriter begins a segment. Nothing of it is checked before [Writer.Finish].
+// NewWriter begins an object, and in it the range of a stream. Nothing of m is
+// checked before [Writer.Finish].
 func (e *Encoder) NewWriter(m Meta) *Writer {
-	return &Writer{enc: e, meta: m, to: m.From, content: e.contents.get(), out: e.outputs.get()}
+	return &Writer{enc: e, pack: newPack(m), to: m.From, content: e.contents.get(), out: e.outputs.get()}
 }
 
-// Append adds the stream's next stored bytes, appended there at timeMs
+// Begin ends the range that is being written and begins one of another stream.
+// Ranges share frames: the cuts are those of their bytes in a row.
+//
+// Errors: [ErrMixed], [ErrFull], and for the range before [ErrEmpty] and
+// [ErrUnfinishedMessage]. They leave the writer as it was; [ErrFinished] and those
+// of an Append before do not.
+func (w *Writer) Begin(m Meta) error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.ended(); err != nil {
+		return err
+	}
+	if err := w.pack.begin(m, w.to); err != nil {
+		return err
+	}
+	w.to = m.From
+	return nil
+}
+
+// ended returns why the range that is being written cannot end here, nil if it can.
+func (w *Writer) ended() error {
+	switch {
+	case w.to == w.pack.last().From:
+		return ErrEmpty
+	case w.pack.d.Mode == stream.JSON && w.whole < len(w.content):
+		return ErrUnfinishedMessage
+	}
+	return nil
+}
+
+// Append adds the next stored bytes of the stream that was begun last, appended there at timeMs
 // (milliseconds since 1970). They may be chunked in any way; data is not kept.
 //
 // Errors: [ErrTooLarge], [ErrFinished]. After an error only Abort makes sense.
@@ -77,7 +94,7 @@ func (w *Writer) Append(data []byte, timeMs uint64) error {
 	}
 	w.to += uint64(len(data))
 	for len(data) > 0 && w.err == nil {
-		if w.meta.Mode == stream.JSON {
+		if w.pack.d.Mode == stream.JSON {
 			data = w.fillMessages(data, timeMs)
 		} else {
 			data = w.fillBytes(data, timeMs)
@@ -167,10 +184,25 @@ func (w *Writer) cut(n int) {
 type Sealed struct {
 	// Bytes are the whole object.
 	Bytes []byte
-	// Ref is its only range; the caller fills in Object.
-	Ref Ref
+	// Refs are its ranges in the order in which they were begun; [Sealed.Name] fills
+	// in Object.
+	Refs []Ref
 
 	enc *Encoder
+}
+
+// Name sets the key of the object in all refs.
+func (s *Sealed) Name(object string) {
+	for i := range s.Refs {
+		s.Refs[i].Object = object
+	}
+}
+
+// TailBytes is the size of the descriptor and the seek table: with a suffix of it
+// [ParseTail] needs no second one.
+func (s *Sealed) TailBytes() int64 {
+	last := &s.Refs[len(s.Refs)-1]
+	return int64(len(s.Bytes)) - int64(last.Offset+last.Length)
 }
 
 // Release gives Bytes back for the next writer. It is optional; nobody may look
@@ -188,11 +220,8 @@ func (w *Writer) Finish() (*Sealed, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	if w.to == w.meta.From {
-		return nil, ErrEmpty
-	}
-	if w.meta.Mode == stream.JSON && w.whole < len(w.content) {
-		return nil, ErrUnfinishedMessage
+	if err := w.ended(); err != nil {
+		return nil, err
 	}
 	if len(w.content) > 0 {
 		w.cut(len(w.content))
@@ -200,16 +229,14 @@ func (w *Writer) Finish() (*Sealed, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	d := w.meta.descriptor()
-	d.Entries[0].To = w.to
-	d.Frames = w.frames
+	d := w.pack.finish(w.to, w.frames)
 	if err := d.check(); err != nil {
 		return nil, fmt.Errorf("finish segment: %w", err)
 	}
 	frames := len(w.out)
-	w.out = appendDescriptor(w.out, &d)
+	w.out = appendDescriptor(w.out, d)
 	w.out = appendSeekTable(w.out, d.Frames, len(w.out)-frames)
-	s := &Sealed{Bytes: w.out, Ref: d.Ref(0, ""), enc: w.enc}
+	s := &Sealed{Bytes: w.out, Refs: d.Refs(""), enc: w.enc}
 	w.out = nil // it is the caller's now
 	return s, nil
 }

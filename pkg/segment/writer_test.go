@@ -58,18 +58,18 @@ func TestCuts(t *testing.T) {
 			e, d := newEncoder(t, segment.Options{FrameBytes: 16}), newDecoder(t)
 			for chunk := 1; chunk <= len(tc.data); chunk++ {
 				s := seal(t, e, tc.meta, []byte(tc.data), chunk)
-				if got := contentSizes(s.Ref.Frames); !slices.Equal(got, tc.want) {
+				if got := contentSizes(s.Refs[0].Frames); !slices.Equal(got, tc.want) {
 					t.Fatalf("chunks of %d: frames of %v, want %v", chunk, got, tc.want)
 				}
 				at := 0
-				for i, f := range s.Ref.Frames {
+				for i, f := range s.Refs[0].Frames {
 					// seal appends a chunk each millisecond.
 					if want := tc.meta.CreatedMs + uint64(at/chunk); f.TimeMs != want {
 						t.Fatalf("chunks of %d: frame %d has time %d, want %d", chunk, i, f.TimeMs, want)
 					}
 					at += int(f.Content)
 				}
-				if got := read(t, d, s.Bytes, &s.Ref, s.Ref.From, s.Ref.To); string(got) != tc.data {
+				if got := read(t, d, s.Bytes, &s.Refs[0], s.Refs[0].From, s.Refs[0].To); string(got) != tc.data {
 					t.Fatalf("chunks of %d: read %q, want %q", chunk, got, tc.data)
 				}
 				s.Release()
@@ -100,25 +100,25 @@ func TestRoundTripAtFrameEdges(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := seal(t, e, tc.meta, tc.data, 100_000)
-			if len(s.Ref.Frames) != tc.frames {
-				t.Fatalf("%d frames, want %d", len(s.Ref.Frames), tc.frames)
+			if len(s.Refs[0].Frames) != tc.frames {
+				t.Fatalf("%d frames, want %d", len(s.Refs[0].Frames), tc.frames)
 			}
-			if s.Ref.From != tc.meta.From || s.Ref.To != tc.meta.From+uint64(len(tc.data)) {
-				t.Fatalf("range [%d,%d) of %d bytes from %d", s.Ref.From, s.Ref.To, len(tc.data), tc.meta.From)
+			if s.Refs[0].From != tc.meta.From || s.Refs[0].To != tc.meta.From+uint64(len(tc.data)) {
+				t.Fatalf("range [%d,%d) of %d bytes from %d", s.Refs[0].From, s.Refs[0].To, len(tc.data), tc.meta.From)
 			}
-			if got := read(t, d, s.Bytes, &s.Ref, s.Ref.From, s.Ref.To); !bytes.Equal(got, tc.data) {
+			if got := read(t, d, s.Bytes, &s.Refs[0], s.Refs[0].From, s.Refs[0].To); !bytes.Equal(got, tc.data) {
 				t.Fatal("read other bytes than were written")
 			}
 			desc, err := d.Verify(bytes.NewReader(s.Bytes), int64(len(s.Bytes)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := desc.Ref(0, s.Ref.Object); !reflect.DeepEqual(got, s.Ref) {
-				t.Fatalf("descriptor gives %+v, the writer %+v", got, s.Ref)
+			if got := desc.Ref(0, s.Refs[0].Object); !reflect.DeepEqual(got, s.Refs[0]) {
+				t.Fatalf("descriptor gives %+v, the writer %+v", got, s.Refs[0])
 			}
 			want := segment.Entry{
 				Stream: tc.meta.Name.ID, ContentType: tc.meta.ContentType, Incarnation: tc.meta.Incarnation,
-				Life: tc.meta.Life, CreatedMs: tc.meta.CreatedMs, From: s.Ref.From, To: s.Ref.To,
+				Life: tc.meta.Life, CreatedMs: tc.meta.CreatedMs, From: s.Refs[0].From, To: s.Refs[0].To,
 			}
 			if desc.Entries[0] != want || desc.Name(0) != tc.meta.Name || desc.Store != tc.meta.Store || desc.Mode != tc.meta.Mode {
 				t.Fatalf("descriptor is %+v", desc)
@@ -133,7 +133,7 @@ func TestEveryRange(t *testing.T) {
 	s := seal(t, e, jsonMeta, data, 7)
 	for from := range len(data) {
 		for to := from + 1; to <= len(data); to++ {
-			got := read(t, d, s.Bytes, &s.Ref, s.Ref.From+uint64(from), s.Ref.From+uint64(to))
+			got := read(t, d, s.Bytes, &s.Refs[0], s.Refs[0].From+uint64(from), s.Refs[0].From+uint64(to))
 			if !bytes.Equal(got, data[from:to]) {
 				t.Fatalf("[%d,%d) is %q, want %q", from, to, got, data[from:to])
 			}
@@ -144,7 +144,7 @@ func TestEveryRange(t *testing.T) {
 func TestSpanOutside(t *testing.T) {
 	s := seal(t, newEncoder(t, segment.Options{}), jsonMeta, ndjson(1, 10), 10)
 	for _, p := range [][2]uint64{{4096, 4096}, {4097, 4096}, {4095, 4097}, {4096, 4107}, {0, math.MaxUint64}} {
-		if _, err := s.Ref.Span(p[0], p[1]); !errors.Is(err, segment.ErrRange) {
+		if _, err := s.Refs[0].Span(p[0], p[1]); !errors.Is(err, segment.ErrRange) {
 			t.Errorf("span of %v: %v, want ErrRange", p, err)
 		}
 	}
@@ -257,8 +257,8 @@ func TestWriterLimits(t *testing.T) {
 		m.From = math.MaxUint64 - 1
 		e := newEncoder(t, segment.Options{})
 		s := seal(t, e, m, []byte{1}, 1)
-		if s.Ref.To != math.MaxUint64 {
-			t.Fatalf("ends at %d", s.Ref.To)
+		if s.Refs[0].To != math.MaxUint64 {
+			t.Fatalf("ends at %d", s.Refs[0].To)
 		}
 		if err := e.NewWriter(m).Append([]byte{1, 2}, 1); !errors.Is(err, segment.ErrTooLarge) {
 			t.Fatalf("one byte more: %v, want ErrTooLarge", err)
@@ -325,7 +325,7 @@ func TestConcurrent(t *testing.T) {
 				}
 				var got []byte
 				at := 0
-				for _, f := range s.Ref.Frames {
+				for _, f := range s.Refs[0].Frames {
 					got, err = d.DecodeFrame(got, s.Bytes[at:at+int(f.Length)], f)
 					if err != nil {
 						t.Error(err)

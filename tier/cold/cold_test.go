@@ -105,8 +105,8 @@ func (r *rig) put(t *testing.T, from uint64, n int) (segment.Ref, []byte) {
 	if size != uint64(len(sealed.Bytes)) {
 		t.Fatalf("put tells %d bytes, the object has %d", size, len(sealed.Bytes))
 	}
-	sealed.Ref.Object = key
-	return sealed.Ref, content
+	sealed.Name(key)
+	return sealed.Refs[0], content
 }
 
 // overwrite replaces an object behind the store's back.

@@ -23,11 +23,21 @@ func IsLocal(key string) bool { return strings.HasPrefix(key, LocalPrefix) }
 //
 //	{store}/bucket={b}/stream={name}/{incarnation}-{from}-{to}-{unique}.ndjson.zst
 func (s *Store) SegmentKey(n stream.Name, id stream.ID, mode stream.Mode, from, to uint64) string {
-	ending := "bin.zst"
+	return s.key(n, fmt.Sprintf("%s-%016d-%016d-%s.%s", id, from, to, s.opts.Unique(), ending(mode)))
+}
+
+// PackKey returns a new key for bytes of several streams of a bucket and mode:
+//
+//	{store}/bucket={b}/packs/{unique}.ndjson.zst
+func (s *Store) PackKey(bucket string, mode stream.Mode) string {
+	return fmt.Sprintf("%spacks/%s.%s", s.bucketPrefix(bucket), s.opts.Unique(), ending(mode))
+}
+
+func ending(mode stream.Mode) string {
 	if mode == stream.JSON {
-		ending = "ndjson.zst"
+		return "ndjson.zst"
 	}
-	return s.key(n, fmt.Sprintf("%s-%016d-%016d-%s.%s", id, from, to, s.opts.Unique(), ending))
+	return "bin.zst"
 }
 
 // SnapshotKey returns a new key for a snapshot at a position.
@@ -36,11 +46,15 @@ func (s *Store) SnapshotKey(n stream.Name, id stream.ID, at uint64) string {
 }
 
 func (s *Store) key(n stream.Name, last string) string {
+	return fmt.Sprintf("%sstream=%s/%s", s.bucketPrefix(n.Bucket), escape(n.ID), last)
+}
+
+func (s *Store) bucketPrefix(bucket string) string {
 	prefix := ""
 	if s.opts.Local {
 		prefix = LocalPrefix
 	}
-	return fmt.Sprintf("%s%s/bucket=%s/stream=%s/%s", prefix, s.opts.StoreID, n.Bucket, escape(n.ID), last)
+	return fmt.Sprintf("%s%s/bucket=%s/", prefix, s.opts.StoreID, bucket)
 }
 
 // escape writes an id in characters that every store takes in a key. Upper-case

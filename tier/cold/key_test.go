@@ -81,6 +81,8 @@ func TestKeyLayout(t *testing.T) {
 		{s.SegmentKey(n, 0xab, stream.Bytes, 5, 1234), "00ff00ff00ff00ff/bucket=test/stream=a/00000000000000ab-0000000000000005-0000000000001234-u1.bin.zst"},
 		{s.SegmentKey(n, 0xab, stream.JSON, 5, 1234), "00ff00ff00ff00ff/bucket=test/stream=a/00000000000000ab-0000000000000005-0000000000001234-u2.ndjson.zst"},
 		{s.SnapshotKey(n, 0xab, 5), "00ff00ff00ff00ff/bucket=test/stream=a/00000000000000ab-0000000000000005-u3.snapshot"},
+		{s.PackKey("test", stream.Bytes), "00ff00ff00ff00ff/bucket=test/packs/u4.bin.zst"},
+		{s.PackKey("test", stream.JSON), "00ff00ff00ff00ff/bucket=test/packs/u5.ndjson.zst"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("key %s\nwant %s", tt.got, tt.want)
@@ -91,6 +93,9 @@ func TestKeyLayout(t *testing.T) {
 	}
 	o.Local = true
 	if k := open(t, nil, o).SnapshotKey(n, 0xab, 5); !cold.IsLocal(k) {
+		t.Errorf("%s does not seem local", k)
+	}
+	if k := open(t, nil, o).PackKey("test", stream.JSON); !cold.IsLocal(k) {
 		t.Errorf("%s does not seem local", k)
 	}
 	if a, b := open(t, nil, cold.Options{}).SnapshotKey(n, 1, 1), open(t, nil, cold.Options{}).SnapshotKey(n, 1, 1); a == b {

@@ -13,16 +13,16 @@ import (
 	"firn/pkg/stream"
 )
 
-// PutSegment writes a segment under a new key and reads its descriptor back: the
-// object must be there, have the right size and say of itself what was meant. It
-// returns the object's size. After an error the object may exist: the key is to be
-// abandoned.
+// PutSegment writes an object of segments under a new key and reads its descriptor
+// back: the object must be there, have the right size and say of itself what was
+// meant. It takes one PUT and one GET, and returns the object's size. After an error
+// the object may exist: the key is to be abandoned.
 func (s *Store) PutSegment(ctx context.Context, key string, sealed *segment.Sealed) (uint64, error) {
 	size := int64(len(sealed.Bytes))
 	if err := s.put(ctx, key, bytes.NewReader(sealed.Bytes)); err != nil {
 		return 0, err
 	}
-	tail, info, err := blob.ReadAll(ctx, s.blobs, key, -min(size, segment.TailHint), -1)
+	tail, info, err := blob.ReadAll(ctx, s.blobs, key, -sealed.TailBytes(), -1)
 	if err != nil {
 		return 0, unavailable("verify segment", key, err)
 	}
@@ -30,17 +30,10 @@ func (s *Store) PutSegment(ctx context.Context, key string, sealed *segment.Seal
 		return 0, fmt.Errorf("verify segment %s: %w: store has %d bytes of %d", key, stream.ErrColdUnavailable, info.Size, size)
 	}
 	d, err := segment.ParseTail(tail, size)
-	var short *segment.ShortTailError
-	if errors.As(err, &short) {
-		if tail, _, err = blob.ReadAll(ctx, s.blobs, key, -short.Need, -1); err != nil {
-			return 0, unavailable("verify segment", key, err)
-		}
-		d, err = segment.ParseTail(tail, size)
-	}
 	if err != nil {
 		return 0, fmt.Errorf("verify segment %s: %w: %w", key, stream.ErrColdUnavailable, err)
 	}
-	if !same(d.Ref(0, key), sealed.Ref) {
+	if !slices.EqualFunc(d.Refs(key), sealed.Refs, same) {
 		return 0, fmt.Errorf("verify segment %s: %w: store has other content", key, stream.ErrColdUnavailable)
 	}
 	return uint64(size), nil
