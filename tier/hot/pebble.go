@@ -37,6 +37,7 @@ func (s *Store) openPebble() error {
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = min(size<<i, 128<<20)
 	}
+	made := s.absent()
 	// Pebble makes the directory and syncs its parents: one that was made before
 	// this call would be gone after a power failure, and all writes with it.
 	db, err := pebble.Open(s.dir, o)
@@ -48,6 +49,7 @@ func (s *Store) openPebble() error {
 		return fmt.Errorf("open %s: %w", s.dir, err)
 	}
 	s.db = db
+	s.keepPrivate(made)
 	return nil
 }
 
