@@ -27,6 +27,7 @@ func TestStreamSeqIsOfTheStream(t *testing.T) {
 		{"smaller", "s", "08", []string{text}, 409, "stream_seq_regression"},
 		{"greater", "s", "10", []string{text}, 204, ""},
 		{"greater as a number alone", "s", "1", []string{text}, 409, "stream_seq_regression"},
+		{"longer, and smaller", "s", "099", []string{text}, 409, "stream_seq_regression"},
 		{"of a producer", "s", "11", append(by("p"), text), 200, ""},
 		{"of another producer", "s", "11", append(by("q"), text), 409, "stream_seq_regression"},
 		{"of somebody else", "s", "11", []string{text, "Authorization: Bearer x"}, 409, "stream_seq_regression"},
