@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"firn/internal/config"
+	"firn/internal/verify"
 	"firn/pkg/client"
 	"firn/pkg/stream"
 	"firn/tier/cold"
@@ -22,6 +23,7 @@ const (
 	exitNotFound    = 3 // the stream, bucket or snapshot does not exist
 	exitUnavailable = 4 // a server or a store does not answer: the same may work later
 	exitConflict    = 5 // somebody else's, or refused as things are: a person must look
+	exitProblems    = 6 // it was looked at, and something is wrong with it
 )
 
 // description is the head of --help.
@@ -35,6 +37,7 @@ Exit codes:
   4  the server or the object store does not answer; the same may work later
   5  refused as things are: the data directory, the cold storage or the address
      belongs to another server, or the server does not do this
+  6  firn verify has found problems
 
 Commands that ask a running server take its addresses from --url and --admin-url,
 or FIRN_URL and FIRN_ADMIN_URL; the admin token from --token, FIRN_ADMIN_TOKEN or
@@ -51,9 +54,10 @@ func exitCode(err error, stderr io.Writer) int {
 		errors []error
 	}{
 		{exitUsage, []error{errUsage, errColdWanted, config.ErrInvalid, client.ErrURL, stream.ErrBucketName, stream.ErrStreamName, stream.ErrOffsetMalformed}},
-		{exitConflict, []error{hot.ErrLocked, cold.ErrForeign, cold.ErrStale, cold.ErrFenced, syscall.EADDRINUSE}},
+		{exitConflict, []error{hot.ErrLocked, verify.ErrInUse, cold.ErrForeign, cold.ErrStale, cold.ErrFenced, syscall.EADDRINUSE}},
 		{exitNotFound, []error{stream.ErrNotFound, stream.ErrBucketNotFound, stream.ErrGone}},
-		{exitUnavailable, []error{client.ErrUnreachable, stream.ErrColdUnavailable, stream.ErrUnavailable, stream.ErrHotFull}},
+		{exitProblems, []error{errProblems}},
+		{exitUnavailable, []error{errUnchecked, client.ErrUnreachable, stream.ErrColdUnavailable, stream.ErrUnavailable, stream.ErrHotFull}},
 	} {
 		for _, e := range class.errors {
 			if errors.Is(err, e) {

@@ -31,6 +31,7 @@ type grammar struct {
 	Bucket  bucketCommand  `cmd:"" help:"Look at buckets."`
 	Seal    sealCommand    `cmd:"" help:"Write all bytes of a stream to cold storage now."`
 	Evict   evictCommand   `cmd:"" help:"Give up the hot copy of all sealed bytes of a stream now."`
+	Verify  verifyCommand  `cmd:"" help:"Check every mark, object, frame and checksum, on disk and in cold storage."`
 	Segment segmentCommand `cmd:"" help:"Look at objects of cold storage."`
 	Version versionCommand `cmd:"" help:"Print the version of this program."`
 }
@@ -57,6 +58,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	g := new(grammar)
 	g.Serve.bind()
 	g.Config.bind()
+	g.Verify.bind()
 	helped := false
 	parser, err := kong.New(g, kong.Name("firn"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }),

@@ -49,37 +49,48 @@ type operators struct {
 // call makes a request of the operator's listener and decodes its answer into v.
 // Errors: [client.ErrURL], [client.ErrUnreachable], a [*client.Error].
 func (o operators) call(ctx context.Context, i *invocation, method, path string, v any) error {
-	root := first(o.AdminURL, i.getenv(config.EnvAdminURL), defaultAdminURL)
-	if u, err := url.Parse(root); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%q is %w", root, client.ErrURL)
-	}
-	token, err := o.token(i)
+	resp, root, err := o.open(ctx, i, method, path)
 	if err != nil {
 		return err
 	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
+		return fmt.Errorf("%s: %w; is this the admin listener of a firn server? %w", root, client.ErrAnswer, err)
+	}
+	return nil
+}
+
+// open makes a request and returns an answer that is good, and the address that it is
+// of. Errors: as for call.
+func (o operators) open(ctx context.Context, i *invocation, method, path string) (*http.Response, string, error) {
+	root := first(o.AdminURL, i.getenv(config.EnvAdminURL), defaultAdminURL)
+	if u, err := url.Parse(root); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, root, fmt.Errorf("%q is %w", root, client.ErrURL)
+	}
+	token, err := o.token(i)
+	if err != nil {
+		return nil, root, err
+	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(root, "/")+path, nil)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return nil, root, fmt.Errorf("make request: %w", err)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := newHTTPClient().Do(req)
 	if err != nil {
-		return unreachable(fmt.Errorf("%w: %w", client.ErrUnreachable, err), root, "--admin-url", config.EnvAdminURL)
+		return nil, root, unreachable(fmt.Errorf("%w: %w", client.ErrUnreachable, err), root, "--admin-url", config.EnvAdminURL)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, root, nil
 	}
 	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: give the server's admin.token by --token or FIRN_ADMIN_TOKEN", client.ReadError(resp))
-	default:
-		return client.ReadError(resp)
+	err = client.ReadError(resp)
+	if resp.StatusCode == http.StatusUnauthorized {
+		err = fmt.Errorf("%w: give the server's admin.token by --token or FIRN_ADMIN_TOKEN", err)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
-		return fmt.Errorf("%s: %w; is this the admin listener of a firn server? %w", root, client.ErrAnswer, err)
-	}
-	return nil
+	return nil, root, err
 }
 
 func (o operators) token(i *invocation) (string, error) {

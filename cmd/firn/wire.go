@@ -25,6 +25,7 @@ import (
 	"firn/internal/config"
 	"firn/internal/subscribe"
 	"firn/internal/subscribe/webhook"
+	"firn/internal/verify"
 	"firn/pkg/segment"
 	"firn/tier"
 	"firn/tier/cold"
@@ -39,6 +40,8 @@ type parts struct {
 	cold      *cold.Store
 	local     *cold.Store // nil when there are no local blobs
 	compactor *compactor.Compactor
+	// The object stores behind cold and local, nil where there is none.
+	remoteBlobs, localBlobs blob.Store
 	// subscriptions are woken over the hot tier alone.
 	subscriptions *subscribe.Engine
 	api           *api.Server
@@ -96,6 +99,7 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	p.api = api.New(p.apiOptions)
 	p.admin = admin.New(admin.Options{
 		Store: store, Compactor: p.compactor, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
+		Verify: verify.RunOptions{InUse: true, State: p.state, Remote: p.remoteBlobs, Local: p.localBlobs},
 	})
 	return p, nil
 }
@@ -117,6 +121,7 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 		if err != nil {
 			return err
 		}
+		p.localBlobs = files
 		o := cold.Options{StoreID: p.hot.ID(), Local: true, Logger: log}
 		if none {
 			o.Registerer = registry
@@ -133,6 +138,7 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 	if err != nil {
 		return fmt.Errorf("open cold storage %s: %w", c.Cold.URL, err)
 	}
+	p.remoteBlobs = remote
 	p.cold, err = cold.Open(remote, cold.Options{
 		StoreID: p.hot.ID(), CacheBytes: int64(c.Cache.MaxBytes), Logger: log, Registerer: registry,
 	})
@@ -272,6 +278,12 @@ func emptyDir(dir string) error {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	return nil
+}
+
+// state is the present state of the hot tier.
+func (p *parts) state() (verify.Reader, func()) {
+	v := p.hot.View()
+	return v.Reader(), v.Close
 }
 
 // drain begins the end: readiness fails, live readers get their closing answer.

@@ -1,5 +1,5 @@
 // Package admin is the operator's listener: metrics, health, what the catalog has
-// of a stream, and seal and evict on demand. It is not the clients' surface and is
+// of a stream, and seal, evict and verify on demand. It is not the clients' surface and is
 // to be reached by operators alone; a token guards it where an address does not.
 package admin
 
@@ -14,13 +14,14 @@ import (
 	"net/http/pprof"
 	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"firn/compactor"
+	"firn/internal/verify"
 	"firn/pkg/stream"
 	"firn/tier"
 	"firn/tier/cold"
@@ -31,6 +32,8 @@ type Options struct {
 	Store     *tier.Store
 	Compactor *compactor.Compactor
 	Gatherer  prometheus.Gatherer
+	// Verify says what a verification looks at.
+	Verify verify.RunOptions
 	// Token is what callers send as a bearer token, except for health; empty admits
 	// everybody who reaches the address.
 	Token  string
@@ -39,10 +42,13 @@ type Options struct {
 
 // Server is the handler of the operator's listener.
 type Server struct {
-	opts     Options
-	log      *slog.Logger
-	router   *mux.Router
-	draining atomic.Bool
+	opts    Options
+	log     *slog.Logger
+	router  *mux.Router
+	drained context.Context // ends when the server drains
+	drain   context.CancelFunc
+
+	verifying sync.Mutex // held by the verification that runs
 }
 
 // New makes the handler.
@@ -51,6 +57,7 @@ func New(o Options) *Server {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{opts: o, log: o.Logger, router: mux.NewRouter().UseEncodedPath().SkipClean(true)}
+	s.drained, s.drain = context.WithCancel(context.Background())
 	s.router.NotFoundHandler = refuse(http.StatusNotFound, "no_such_resource", "there is nothing at this path")
 	s.router.MethodNotAllowedHandler = refuse(http.StatusMethodNotAllowed, "method_not_allowed", "this resource does not take the method")
 	s.router.HandleFunc("/healthz", s.health).Methods(http.MethodGet, http.MethodHead)
@@ -66,6 +73,7 @@ func New(o Options) *Server {
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}/seal", s.change(o.Compactor.SealStream)).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}/evict", s.change(o.Compactor.EvictStream)).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}", s.describe).Methods(http.MethodGet)
+	guarded.HandleFunc("/admin/verify", s.verify).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/buckets", s.buckets).Methods(http.MethodGet)
 	guarded.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	guarded.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -83,7 +91,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Drain makes the server unready, for balancers to send no more clients.
-func (s *Server) Drain() { s.draining.Store(true) }
+func (s *Server) Drain() { s.drain() }
 
 // authorize compares tokens by their hashes, so that neither content nor length
 // shows in the time that it takes.

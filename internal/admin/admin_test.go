@@ -15,6 +15,7 @@ import (
 	"firn/internal/admin"
 	"firn/internal/blob/fault"
 	"firn/internal/blob/mem"
+	"firn/internal/verify"
 	"firn/pkg/stream"
 	"firn/tier"
 	"firn/tier/cold"
@@ -54,6 +55,10 @@ func newRig(t *testing.T, hotOptions hot.Options, adminOptions admin.Options) *r
 		t.Fatal(err)
 	}
 	adminOptions.Store, adminOptions.Compactor, adminOptions.Gatherer = r.store, r.compactor, prometheus.NewRegistry()
+	adminOptions.Verify = verify.RunOptions{InUse: true, Remote: r.blobs, State: func() (verify.Reader, func()) {
+		v := r.hot.View()
+		return v.Reader(), v.Close
+	}}
 	r.admin = admin.New(adminOptions)
 	return r
 }
@@ -107,7 +112,7 @@ func TestTokenGuardsAllButHealth(t *testing.T) {
 	r.create("orders", "[1]")
 	for _, route := range []string{
 		"GET /metrics", "GET /admin/buckets", "GET /admin/streams/default/orders", "POST /admin/streams/default/orders/seal",
-		"POST /admin/streams/default/orders/evict", "GET /debug/pprof/", "GET /debug/pprof/cmdline", "GET /debug/pprof/goroutine",
+		"POST /admin/streams/default/orders/evict", "POST /admin/verify", "GET /debug/pprof/", "GET /debug/pprof/cmdline", "GET /debug/pprof/goroutine",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		for _, header := range []string{
@@ -239,5 +244,24 @@ func TestReadiness(t *testing.T) {
 	}
 	if w := r.do("GET", "/healthz"); w.Code != http.StatusOK {
 		t.Errorf("health while draining: %d", w.Code)
+	}
+}
+
+// A verification tells how far it is, and at last what it found.
+func TestVerify(t *testing.T) {
+	r := newRig(t, hot.Options{}, admin.Options{})
+	r.create("orders", "[1]")
+	r.do("POST", "/admin/streams/default/orders/seal")
+	w := r.do("POST", "/admin/verify?rate=1000000")
+	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+	var last admin.Verification
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); w.Code != http.StatusOK || err != nil || last.Report == nil {
+		t.Fatalf("%d %q: %v", w.Code, lines, err)
+	}
+	if len(lines) < 2 || !last.Report.Clean() || last.Report.Objects != 1 {
+		t.Errorf("report is %+v, after %d lines", last.Report, len(lines)-1)
+	}
+	for _, q := range []string{"rate=-1", "rate=x", "structure=perhaps"} {
+		r.refused(r.do("POST", "/admin/verify?"+q), http.StatusBadRequest, "parameter_invalid")
 	}
 }

@@ -23,7 +23,7 @@ type Readiness struct {
 // told but does not make the server unready: the hot tier works without it.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	r := Readiness{Ready: true, Reasons: []string{}, Notes: []string{}}
-	if s.draining.Load() {
+	if s.drained.Err() != nil {
 		r.Reasons = append(r.Reasons, "the server is draining")
 	}
 	if full := s.opts.Store.Full(); full != "" {

@@ -34,6 +34,8 @@ type Catalog struct {
 	Forks    []ForkLink
 	Trim     map[stream.ID]bool
 	Ready    map[stream.ID]bool
+	Merge    map[stream.ID]bool
+	Sparse   map[string]bool
 	Queue    []Queued
 	Unsealed []Timed
 	Expiry   []Timed
@@ -96,7 +98,14 @@ type Value struct{ From, To, Ms uint64 }
 type Object struct {
 	State           byte
 	Live, Size, Due uint64
+	// Content is what segments it holds, named or not; Keep the time before which a
+	// live one must not be removed.
+	Content, Keep uint64
 }
+
+// sparse objects are those of which less than half is named; what is kept for ever is
+// not worth being written again.
+func (o Object) sparse() bool { return o.State == Live && 2*o.Live < o.Content && o.Keep != Never }
 
 // States of an object.
 const (
@@ -152,26 +161,49 @@ func Load(r pebble.Reader, o Options) (*Catalog, error) {
 		Objects:   make(map[string]Object),
 		Trim:      make(map[stream.ID]bool),
 		Ready:     make(map[stream.ID]bool),
+		Merge:     make(map[stream.ID]bool),
+		Sparse:    make(map[string]bool),
 
 		Subscriptions: make(map[uint64]Subscription),
 		Links:         make(map[uint64]map[stream.Name]Link),
 	}
-	it, err := r.NewIter(nil)
+	for _, kind := range kinds {
+		err := c.loadKind(r, kind, o)
+		if pebble.IsCorruptionError(err) {
+			c.report(0, "keys %q cannot all be read: %v", kind, err)
+		} else if err != nil {
+			return nil, fmt.Errorf("read store: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// kinds are the first bytes of keys, in ranges: what lies between those that are known
+// is read too, and reported.
+var kinds = []keyRange{{0, 'b'}, {'b', 'd'}, {'d', 'e'}, {'e', 'g'}, {'g', 'h'}, {'h', 'n'}, {'n', 'o'}, {'o', 'p'}, {'p', 'q'}, {'q', 's'}, {'s', 't'}, {'t', 255}}
+
+// keyRange is the keys whose first byte is in [from, to).
+type keyRange struct{ from, to byte }
+
+// String shows the first bytes.
+func (k keyRange) String() string { return fmt.Sprintf("%c to %c", k.from, k.to-1) }
+
+// loadKind reads one range of keys, so that damage in one keeps none of the others
+// from being read.
+func (c *Catalog) loadKind(r pebble.Reader, k keyRange, o Options) error {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{k.from}, UpperBound: []byte{k.to}})
 	if err != nil {
-		return nil, fmt.Errorf("read store: %w", err)
+		return err
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, fmt.Errorf("read store: %w", err)
+			return err
 		}
 		if err := c.add(it.Key(), value, o); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := it.Error(); err != nil {
-		return nil, fmt.Errorf("read store: %w", err)
-	}
-	return c, nil
+	return it.Error()
 }

@@ -11,23 +11,8 @@ import (
 // Format is the key layout that this package knows.
 const Format = "firn-hot-1"
 
-// Problem is a place where the store disagrees with itself.
-type Problem struct {
-	// Stream is the incarnation concerned, 0 if none is.
-	Stream stream.ID
-	Text   string
-}
-
-// String names the incarnation, if there is one, and what is wrong.
-func (p Problem) String() string {
-	if p.Stream == 0 {
-		return p.Text
-	}
-	return fmt.Sprintf("stream %s: %s", p.Stream, p.Text)
-}
-
 func (c *Catalog) report(id stream.ID, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Stream: id, Text: fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, Problem{Code: CodeCatalog, Stream: id, Text: fmt.Sprintf(format, args...)})
 }
 
 // Check returns all problems; none means that the store agrees with itself.

@@ -179,6 +179,9 @@ func (v *View) Close() {
 	v.t.mu.Unlock()
 }
 
+// Reader is the view as Pebble has it, for who checks it from the outside.
+func (v *View) Reader() pebble.Reader { return v.s.snap }
+
 // Stream returns the record of a name. Errors: [stream.ErrNotFound]. A deleted
 // stream that forks still need is returned as it is; see [Record.Deleted].
 func (v *View) Stream(n stream.Name) (*Record, error) {
