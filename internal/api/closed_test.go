@@ -84,3 +84,18 @@ func TestPagesOfAClosedStream(t *testing.T) {
 		t.Errorf("the end is %s, want %s", offset, tail)
 	}
 }
+
+// The page that a closed stream ends with has a cursor, as every long-poll with data;
+// the answer behind it needs none.
+func TestLongPollOfTheLastPage(t *testing.T) {
+	c, _ := connect(t, api.Options{Clock: fixedClock})
+	c.create("/ds/trial/s", "text/plain", "all", "Stream-Closed: true")
+	const poll = "/ds/trial/s?live=long-poll&offset="
+	a := c.want(200, "GET", poll+"-1&cursor=7", "")
+	if a.body != "all" || a.header.Get("Stream-Closed") != "true" || a.header.Get("Stream-Cursor") != "1000" {
+		t.Errorf("last page: %q, %v", a.body, a.header)
+	}
+	if b := c.want(204, "GET", poll+a.next(), ""); b.header.Get("Stream-Closed") != "true" || b.next() != a.next() {
+		t.Errorf("behind it: %v", b.header)
+	}
+}

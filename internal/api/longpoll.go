@@ -47,7 +47,7 @@ func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q readQu
 func (s *Server) writeLongPoll(a *answer, r *http.Request, p *tier.Page, cursor int64) error {
 	s.metrics.read(p)
 	h := a.Header()
-	if !p.Closed {
+	if !p.Closed || len(p.Data) > 0 { // B§5.7 excuses only the 204 of a closed stream
 		h.Set(headerCursor, strconv.FormatInt(cursor, 10))
 	}
 	setPage(h, p)
