@@ -79,7 +79,7 @@ func (s *Store) resolveFork(ctx context.Context, c *hot.Create, f *ForkRequest, 
 			c.ContentType = existing.ContentType
 		}
 		if o := f.Offset; o != nil {
-			if !o.IsZero() && o.Life != existing.Life {
+			if _, err := existing.Lives().Resolve(*o, existing.Tail); errors.Is(err, stream.ErrOffsetOtherLife) {
 				return stream.ErrExists
 			}
 			c.Fork.Anchor = o.Position
@@ -103,7 +103,7 @@ func (s *Store) resolveFork(ctx context.Context, c *hot.Create, f *ForkRequest, 
 	c.Mode = src.Mode
 	c.Fork.Source, c.Fork.Anchor = src.ID, src.Tail
 	if f.Offset != nil {
-		if c.Fork.Anchor, err = f.Offset.In(src.Life, src.Tail); err != nil {
+		if c.Fork.Anchor, err = src.Lives().Resolve(*f.Offset, src.Tail); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (s *Store) locate(ctx context.Context, v *hot.View, name stream.Name, start
 	if err != nil {
 		return nil, 0, err
 	}
-	pos, err := start.Position(rec.Life, rec.Tail)
+	pos, err := rec.Lives().Start(start, rec.Tail)
 	if err != nil {
 		return nil, 0, err
 	}

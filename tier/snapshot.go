@@ -66,7 +66,7 @@ func (s *Store) PublishSnapshot(ctx context.Context, r PublishRequest) error {
 
 // publishable resolves the offset of a publication against the stream.
 func (s *Store) publishable(ctx context.Context, rec *hot.Record, o stream.Offset) (uint64, error) {
-	pos, err := o.In(rec.Life, rec.Tail)
+	pos, err := rec.Lives().Resolve(o, rec.Tail)
 	switch {
 	case errors.Is(err, stream.ErrOffsetPastTail):
 		return 0, stream.ErrSnapshotPastTail
@@ -142,7 +142,11 @@ func (s *Store) DeleteSnapshot(ctx context.Context, name stream.Name, at stream.
 
 // shows reports whether a stream's visible snapshot is at an offset.
 func shows(rec *hot.Record, at stream.Offset) bool {
-	return rec.Snapshot != nil && rec.Snapshot.Position == at.Position && (at.Life == rec.Life || at.IsZero())
+	if rec.Snapshot == nil {
+		return false
+	}
+	pos, err := rec.Lives().Resolve(at, rec.Tail)
+	return err == nil && pos == rec.Snapshot.Position
 }
 
 func (s *Store) openSnapshot(ctx context.Context, rec *hot.Record) (*Snapshot, error) {

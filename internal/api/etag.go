@@ -8,7 +8,7 @@ import (
 	"firn/tier"
 )
 
-// pageTag identifies a page: the incarnation, the range, and whether it reaches the
+// pageTag identifies a page: the incarnation and its life, the range, and whether it reaches the
 // tail and the stream's end. A cache that is told 304 keeps the headers it has, so
 // what they say is part of the tag. Never the tier: moving bytes does not change
 // them (B§5.6, B§10.1).
@@ -16,6 +16,9 @@ func pageTag(p *tier.Page) string {
 	b := make([]byte, 0, 64)
 	b = append(b, '"')
 	b = append(b, p.Info.ID.String()...)
+	b = append(b, ':')
+	// A stream that lost bytes and was rebuilt may have others at the same positions.
+	b = strconv.AppendUint(b, p.From.Life, 16)
 	b = append(b, ':')
 	b = strconv.AppendUint(b, p.From.Position, 10)
 	b = append(b, ':')

@@ -160,7 +160,7 @@ func (e *Engine) cursors(n *entry, s *hot.Subscription, r AckRequest) ([]hot.Cur
 		if rec == nil {
 			continue
 		}
-		pos, err := offset.In(rec.Life, rec.Tail)
+		pos, err := rec.Lives().Resolve(offset, rec.Tail)
 		if err != nil {
 			return nil, ErrOffset
 		}

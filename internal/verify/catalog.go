@@ -29,6 +29,8 @@ type Catalog struct {
 	Subscriptions map[uint64]Subscription
 	Links         map[uint64]map[stream.Name]Link
 	SigningKeys   []SigningKey
+	// Generations are those of the catalog's copies.
+	Generations []Generation
 
 	// The indexes.
 	Forks    []ForkLink
@@ -50,10 +52,18 @@ type State struct{ Life, Streams, Hot, Unsealed, Fence uint64 }
 // Bucket is a bucket's record.
 type Bucket struct{ Created, Listed, Names uint64 }
 
+// Generation is the record of one generation of copies of the catalog.
+type Generation struct {
+	Fence, Number uint64
+	Complete      bool
+	SupersededAt  uint64
+}
+
 // Stream is the record of one incarnation.
 type Stream struct {
 	Name                 stream.Name
 	Life                 uint64
+	Former               []stream.Former
 	ContentType          string
 	Mode                 stream.Mode
 	CreatedAt, LastWrite uint64

@@ -8,8 +8,12 @@ import (
 	"firn/pkg/stream"
 )
 
-// Format is the key layout that this package knows.
-const Format = "firn-hot-1"
+// Format is the key layout that this package knows. It reads what was written before
+// it, too, in a store that no later release has opened.
+const (
+	Format    = "firn-hot-2"
+	oldFormat = "firn-hot-1"
+)
 
 func (c *Catalog) report(id stream.ID, format string, args ...any) {
 	c.problems = append(c.problems, Problem{Code: CodeCatalog, Stream: id, Text: fmt.Sprintf(format, args...)})
@@ -18,7 +22,7 @@ func (c *Catalog) report(id stream.ID, format string, args ...any) {
 // Check returns all problems; none means that the store agrees with itself.
 func (c *Catalog) Check() []Problem {
 	undecoded := len(c.problems)
-	if c.Format != Format {
+	if c.Format != Format && c.Format != oldFormat {
 		c.report(0, "format is %q, this release knows %q", c.Format, Format)
 	}
 	if _, err := stream.ParseID(c.StoreID); err != nil {
@@ -62,6 +66,11 @@ func (c *Catalog) checkStream(id stream.ID, s *Stream) {
 	}
 	if n := s.Snapshot; n != nil && n.Position != s.Earliest {
 		c.report(id, "snapshot at %d does not begin at the earliest position %d", n.Position, s.Earliest)
+	}
+	for i, f := range s.Former {
+		if f.Life >= s.Life || i > 0 && f.Life <= s.Former[i-1].Life || f.Upto > s.Tail {
+			c.report(id, "was life %d up to %d, is life %d with tail %d", f.Life, f.Upto, s.Life, s.Tail)
+		}
 	}
 	if got := uint64(len(c.Producers[id])); got != s.Producers {
 		c.report(id, "counts %d producers, has %d", s.Producers, got)

@@ -84,6 +84,14 @@ func record(b []byte) *input {
 	return in
 }
 
+// versions begins a value whose version is 1 or 2, and returns which.
+func versions(b []byte) (*input, byte) {
+	in := &input{b: b}
+	v := in.byte()
+	in.bad = in.bad || v < version || v > 2
+	return in, v
+}
+
 // done reports whether all was there and nothing is left.
 func (in *input) done() bool { return !in.bad && len(in.b) == 0 }
 
@@ -101,7 +109,7 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 		c.Names[stream.Name{Bucket: string(bucket), ID: string(id)}] = v.id()
 		k.rest()
 	case 's':
-		c.Streams[k.id()] = v.stream()
+		v = c.addStream(k.id(), value)
 	case 'p':
 		id := k.id()
 		if c.Producers[id] == nil {
@@ -137,6 +145,9 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 		})
 	case 'o':
 		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint()}
+	case 'c':
+		g := Generation{Fence: k.uint64(), Number: k.uint64(), Complete: v.flag(), SupersededAt: v.uvarint()}
+		c.Generations = append(c.Generations, g)
 	default:
 		v = c.addIndex(key[0], k, value)
 	}
@@ -186,6 +197,19 @@ func (c *Catalog) addMeta(name string, value []byte) error {
 		c.report(0, "unknown meta key %q", name)
 	}
 	return nil
+}
+
+// addStream takes a stream record. Version 1 had no former lives.
+func (c *Catalog) addStream(id stream.ID, value []byte) *input {
+	v, version := versions(value)
+	s := v.stream()
+	if version > 1 {
+		for n := v.uvarint(); n > 0 && !v.bad; n-- {
+			s.Former = append(s.Former, stream.Former{Life: v.uvarint(), Upto: v.uvarint()})
+		}
+	}
+	c.Streams[id] = s
+	return v
 }
 
 func (in *input) stream() *Stream {

@@ -58,6 +58,12 @@ func (t *txn) apply(command any) (any, error) {
 	case Fence:
 		t.state.Fence = max(t.state.Fence, c.Number)
 		return nil, nil
+	case BeginGeneration:
+		return nil, t.beginGeneration(c)
+	case CompleteGeneration:
+		return nil, t.completeGeneration(c)
+	case ForgetGeneration:
+		return nil, t.delete(keyGeneration(c.Generation))
 	}
 	return t.applySubscription(command)
 }

@@ -117,7 +117,7 @@ func (t *txn) fork(rec *Record, f CreateFork) error {
 	case f.Position > src.Tail:
 		return stream.ErrOffsetPastTail
 	}
-	rec.Life = src.Life
+	rec.Life, rec.Former = src.Life, src.Lives().Clip(f.Position).Former
 	rec.Fork = &Fork{Source: src.ID, From: f.From, Anchor: f.Anchor, SubOffset: f.SubOffset}
 	p := f.Position
 	rec.Marks = Marks{Base: p, Floor: p, Cut: p, Sealed: p, Tail: p}

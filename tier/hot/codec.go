@@ -22,16 +22,21 @@ func (d *decoder) fail() {
 	d.b = nil
 }
 
-func (d *decoder) version(want byte) {
+func (d *decoder) version(want byte) { d.versions(want, want) }
+
+// versions takes a version within bounds.
+func (d *decoder) versions(from, to byte) (v byte) {
 	switch {
 	case len(d.b) == 0:
 		d.fail()
-	case d.b[0] != want:
-		d.err = fmt.Errorf("record version %d, this release reads %d", d.b[0], want)
+	case d.b[0] < from || d.b[0] > to:
+		d.err = fmt.Errorf("record version %d, this release reads %d", d.b[0], to)
 		d.b = nil
 	default:
+		v = d.b[0]
 		d.b = d.b[1:]
 	}
+	return v
 }
 
 func (d *decoder) uint() uint64 {

@@ -144,12 +144,10 @@ func (s *Store) commitBatch(batch []*request) {
 		s.fatal(fmt.Sprintf("finish batch: %v", err))
 	}
 	if !t.batch.Empty() {
-		if err := s.write(t, changes); err != nil {
+		if err := s.commitAndPublish(t, changes); err != nil {
 			s.answer(batch, stream.ErrUnavailable)
 			s.fatal(fmt.Sprintf("commit batch: %v", err))
 		}
-		s.state.Store(&t.state)
-		s.table.publish(changes)
 		if soft := s.opts.SoftBytes; soft > 0 && t.state.Hot > max(soft, was.Hot) {
 			select {
 			case s.over <- struct{}{}:
@@ -163,6 +161,24 @@ func (s *Store) commitBatch(batch []*request) {
 	for _, r := range batch {
 		r.done <- struct{}{}
 	}
+}
+
+// commitAndPublish makes a batch durable and visible. For who copies the catalog both,
+// and the note of what the batch has changed, are one step.
+func (s *Store) commitAndPublish(t *txn, changes []change) error {
+	if c := s.changes.Load(); c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err := c.grow(t); err != nil {
+			return err
+		}
+	}
+	if err := s.write(t, changes); err != nil {
+		return err
+	}
+	s.state.Store(&t.state)
+	s.table.publish(changes)
+	return nil
 }
 
 func (s *Store) write(t *txn, changes []change) error {

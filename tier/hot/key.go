@@ -28,6 +28,7 @@ import (
 //	w scope 00 id                 subscription record
 //	l subscription bucket 00 id   link of a subscription to a stream, with its cursor
 //	k number                      signing key
+//	c fence number                generation of the catalog's copies
 const (
 	kindMeta     = 'm'
 	kindBucket   = 'b'
@@ -48,6 +49,7 @@ const (
 	kindSubscription = 'w'
 	kindLink         = 'l'
 	kindSigningKey   = 'k'
+	kindGeneration   = 'c'
 )
 
 var (

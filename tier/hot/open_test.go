@@ -115,7 +115,7 @@ func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"newer format": {func(db *pebble.DB) error { return db.Set([]byte("mformat"), []byte("firn-hot-2"), pebble.Sync) }, hot.ErrFormat, "firn-hot-2"},
+		"newer format": {func(db *pebble.DB) error { return db.Set([]byte("mformat"), []byte("firn-hot-3"), pebble.Sync) }, hot.ErrFormat, "firn-hot-3"},
 		"no identity":  {func(db *pebble.DB) error { return db.Delete([]byte("mstore"), pebble.Sync) }, hot.ErrDamaged, "no identity"},
 		"no state":     {func(db *pebble.DB) error { return db.Delete([]byte("mstate"), pebble.Sync) }, hot.ErrDamaged, "no identity"},
 		"newer state":  {func(db *pebble.DB) error { return db.Set([]byte("mstate"), []byte{2}, pebble.Sync) }, nil, "version 2"},

@@ -9,8 +9,9 @@ import (
 	"firn/pkg/stream"
 )
 
-// recordVersion is the first byte of every stream record.
-const recordVersion = 1
+// recordVersion is the first byte of every stream record that is written. Those of
+// version 1, which had no former lives, are read.
+const recordVersion = 2
 
 // never is the position that no stream reaches: nothing is needed.
 const never = math.MaxUint64
@@ -21,7 +22,9 @@ type Record struct {
 	ID   stream.ID
 	Name stream.Name
 	// Life is the first half of the stream's offsets; a fork has its source's.
-	Life        uint64
+	Life uint64
+	// Former are the lives before the last times that the store was rebuilt.
+	Former      []stream.Former
 	ContentType string
 	Mode        stream.Mode
 	CreatedAt   uint64
@@ -99,6 +102,9 @@ func (r *Record) Offset(pos uint64) stream.Offset {
 	return stream.Offset{Life: r.Life, Position: pos}
 }
 
+// Lives are what offsets of the stream are resolved against.
+func (r *Record) Lives() stream.Lives { return stream.Lives{Life: r.Life, Former: r.Former} }
+
 // Unsealed is the number of bytes that only the hot tier has.
 func (r *Record) Unsealed() uint64 { return r.Tail - r.Sealed }
 
@@ -155,13 +161,18 @@ func (r *Record) encode(b []byte) []byte {
 		b = appendString(b, s.ContentType)
 		b = binary.AppendUvarint(b, uint64(s.CRC))
 	}
+	b = binary.AppendUvarint(b, uint64(len(r.Former)))
+	for _, f := range r.Former {
+		b = binary.AppendUvarint(b, f.Life)
+		b = binary.AppendUvarint(b, f.Upto)
+	}
 	return b
 }
 
 func decodeRecord(id stream.ID, b []byte) (*Record, error) {
 	d := decoder{b: b}
 	r := &Record{ID: id}
-	d.version(recordVersion)
+	version := d.versions(1, recordVersion)
 	r.Name = stream.Name{Bucket: d.string(), ID: d.string()}
 	r.Life = d.uint()
 	r.ContentType = d.string()
@@ -196,6 +207,11 @@ func decodeRecord(id stream.ID, b []byte) (*Record, error) {
 		r.Snapshot = &Snapshot{
 			Position: d.uint(), Object: d.string(), Size: int64(d.uint()),
 			ContentType: d.string(), CRC: uint32(d.uint()),
+		}
+	}
+	if version > 1 {
+		for n := d.uint(); n > 0 && d.err == nil; n-- {
+			r.Former = append(r.Former, stream.Former{Life: d.uint(), Upto: d.uint()})
 		}
 	}
 	if err := d.finish(); err != nil {

@@ -14,8 +14,13 @@ import (
 	"firn/pkg/stream"
 )
 
-// format is the version of the key layout and of everything below it.
-const format = "firn-hot-1"
+// format is the version of the key layout and of everything below it. A store of
+// oldFormat is read, and marked as one of format when it is opened: from then on it has
+// records that releases before this one do not know.
+const (
+	format    = "firn-hot-2"
+	oldFormat = "firn-hot-1"
+)
 
 // Store is the hot tier. Its methods are safe for concurrent use.
 type Store struct {
@@ -37,6 +42,8 @@ type Store struct {
 
 	// state is the committed state; only the committer writes it.
 	state atomic.Pointer[state]
+	// changes are what a copy of the catalog takes; nil while nobody makes copies.
+	changes atomic.Pointer[changes]
 	// growth is what OnGrowth was given.
 	growth atomic.Pointer[func(stream.Name, bool)]
 	// full refuses appends: the disk is below its reserve.
@@ -77,11 +84,17 @@ func (s *Store) load() error {
 	if err != nil {
 		return fmt.Errorf("read format: %w", err)
 	}
-	if v == nil {
+	switch {
+	case v == nil:
 		if err := s.initialize(); err != nil {
 			return fmt.Errorf("initialize store: %w", err)
 		}
-	} else if string(v) != format {
+	case string(v) == format:
+	case string(v) == oldFormat:
+		if err := s.db.Set(keyFormat, []byte(format), pebble.Sync); err != nil {
+			return fmt.Errorf("upgrade store: %w", err)
+		}
+	default:
 		return fmt.Errorf("%w: %s holds %q, this release reads %q", ErrFormat, s.dir, v, format)
 	}
 	id, err := get(s.db, keyStoreID)
