@@ -103,6 +103,9 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 		return c.addMeta(k.rest(), value)
 	case 'b':
 		c.Buckets[k.rest()] = Bucket{Created: v.uvarint(), Listed: v.uvarint(), Names: v.uvarint()}
+	case 'c':
+		g := Generation{Fence: k.uint64(), Number: k.uint64(), Complete: v.flag(), SupersededAt: v.uvarint()}
+		c.Generations = append(c.Generations, g)
 	case 'n':
 		bucket, id, _ := bytes.Cut(key[1:], []byte{0})
 		v = &input{b: value}
@@ -145,9 +148,6 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 		})
 	case 'o':
 		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint()}
-	case 'c':
-		g := Generation{Fence: k.uint64(), Number: k.uint64(), Complete: v.flag(), SupersededAt: v.uvarint()}
-		c.Generations = append(c.Generations, g)
 	default:
 		v = c.addIndex(key[0], k, value)
 	}
