@@ -123,6 +123,50 @@ func TestDribblingBodyIsCut(t *testing.T) {
 	c.want(404, "GET", "/ds/trial/s/snapshot", "")
 }
 
+// The same over HTTP/2, where the connection must not suffer.
+func TestDribblingStreamIsCut(t *testing.T) {
+	c, _ := connect(t, api.Options{BodyIdleTimeout: idle})
+	tail := c.create("/ds/trial/s", "text/plain", "x")
+	c.http = &http.Client{Transport: http2(t)}
+	live := c.subscribe("/ds/trial/s?live=sse&offset=" + tail)
+	live.control()
+	in, out := io.Pipe()
+	defer out.Close()
+	answered := make(chan int, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", c.url+"/ds/trial/s", in)
+		if err != nil {
+			panic(err)
+		}
+		r.Header.Set("Content-Type", "text/plain")
+		res, err := c.http.Do(r)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		res.Body.Close()
+		in.Close()
+		answered <- res.StatusCode
+	}()
+	status := -1
+	every(t, idle/10, "the cut", func() bool {
+		select {
+		case status = <-answered:
+			return true
+		default:
+			io.WriteString(out, "x")
+			return false
+		}
+	})
+	if status != http.StatusRequestTimeout {
+		t.Errorf("got %d", status)
+	}
+	c.append("/ds/trial/s", "text/plain", "y")
+	if got, _ := live.data(); got != "y" {
+		t.Errorf("event %q", got)
+	}
+}
+
 // A slow body that keeps the pace is taken, however long it takes.
 func TestSlowBodyIsTaken(t *testing.T) {
 	c, _ := connect(t, api.Options{BodyIdleTimeout: idle})

@@ -99,9 +99,13 @@ func TestHeadersOfAnswers(t *testing.T) {
 			if tt.status >= 400 && tt.method != "HEAD" {
 				want["Content-Type"] = "application/problem+json"
 			}
-			for name := range a.header { // B§4.2: no answer tells of forks
+			for name := range a.header {
 				if strings.HasPrefix(name, "Stream-Fork") {
-					t.Errorf("%s is there", name)
+					t.Errorf("%s is there", name) // no answer tells of forks (B§4.2)
+				}
+				seen := strings.HasPrefix(name, "Stream-") || strings.HasPrefix(name, "Producer-") || slices.Contains([]string{"Etag", "Location", "Retry-After"}, name)
+				if exposed := strings.ToLower(a.header.Get("Access-Control-Expose-Headers")); seen && !slices.Contains(strings.Split(exposed, ", "), strings.ToLower(name)) {
+					t.Errorf("%s is not for scripts to see", name)
 				}
 			}
 			for name, want := range want {
