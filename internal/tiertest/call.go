@@ -18,6 +18,10 @@ type call struct {
 	payload     []byte
 	object      string
 	sealed      *segment.Sealed
+	// Of a pack: the streams that this op names ranges of, and the segments that are to
+	// be replaced.
+	ids []stream.ID
+	was [][]segment.Ref
 	// found is the incarnation that the op's name had after a crash; it tells the
 	// id of a stream whose creation was not answered.
 	found stream.ID
@@ -41,26 +45,57 @@ func (r *run) prepare(o Op) (*call, error) {
 			}
 		}
 		if o.Do == "seal" {
-			if err := r.build(c, e); err != nil {
+			if err := r.build(c, []Part{{Stream: o.Stream, From: o.From, To: o.To}}); err != nil {
 				return nil, fmt.Errorf("build segment: %w", err)
 			}
+		}
+	}
+	if len(o.Parts) > 0 {
+		if err := r.build(c, o.Parts); err != nil {
+			return nil, fmt.Errorf("build pack: %w", err)
+		}
+		for _, p := range o.named() {
+			e := r.model.streams[p.Stream]
+			c.ids, c.was = append(c.ids, e.id), append(c.was, e.within(p.From, p.To))
 		}
 	}
 	c.payload = o.payload(json)
 	return c, nil
 }
 
-func (r *run) build(c *call, e *entity) error {
-	mode := stream.Bytes
-	if e.json {
-		mode = stream.JSON
+// named are the parts of a pack that an op names.
+func (o Op) named() []Part { return o.Parts[o.From:o.To] }
+
+// within are the segments of a range, as far as they lie in it.
+func (e *entity) within(from, to uint64) []segment.Ref {
+	var refs []segment.Ref
+	for _, s := range e.segments {
+		if s.From >= from && s.To <= to {
+			refs = append(refs, s)
+		}
 	}
-	w := r.encoder.NewWriter(segment.Meta{
-		Store: r.store.ID(), Name: e.name, Incarnation: e.id, Life: e.life, Mode: mode,
-		ContentType: e.contentType, CreatedMs: e.created, From: c.op.From,
-	})
-	if err := w.Append(e.content[c.op.From:c.op.To], r.model.now); err != nil {
-		return err
+	return refs
+}
+
+func (r *run) build(c *call, parts []Part) error {
+	var w *segment.Writer
+	for _, p := range parts {
+		e := r.model.streams[p.Stream]
+		m := segment.Meta{
+			Store: r.store.ID(), Name: e.name, Incarnation: e.id, Life: e.life, Mode: stream.Bytes,
+			ContentType: e.contentType, CreatedMs: e.created, From: p.From,
+		}
+		if e.json {
+			m.Mode = stream.JSON
+		}
+		if w == nil {
+			w = r.encoder.NewWriter(m)
+		} else if err := w.Begin(m); err != nil {
+			return err
+		}
+		if err := w.Append(e.content[p.From:p.To], r.model.now); err != nil {
+			return err
+		}
 	}
 	s, err := w.Finish()
 	if err != nil {
@@ -70,6 +105,37 @@ func (r *run) build(c *call, e *entity) error {
 	c.sealed = s
 	r.objects[c.object] = s.Bytes
 	return nil
+}
+
+// pack is what a pack's commands say of their object.
+func (c *call) pack() hot.Pack {
+	p := hot.Pack{Object: c.object, Size: uint64(len(c.sealed.Bytes))}
+	for _, part := range c.op.Parts {
+		p.Content += part.To - part.From
+	}
+	return p
+}
+
+func sealPack(ctx context.Context, s *hot.Store, c *call) outcome {
+	cmd := hot.SealPack{Pack: c.pack()}
+	for i := range c.op.named() {
+		cmd.Parts = append(cmd.Parts, hot.Part{ID: c.ids[i], Ref: c.sealed.Refs[int(c.op.From)+i]})
+	}
+	r, err := s.SealPack(ctx, cmd)
+	return outcome{err: err, passed: r.Passed}
+}
+
+func replace(ctx context.Context, s *hot.Store, c *call) outcome {
+	cmd := hot.Replace{Pack: c.pack()}
+	for i := range c.op.named() {
+		p := hot.Replacement{ID: c.ids[i], Ref: c.sealed.Refs[int(c.op.From)+i]}
+		for _, w := range c.was[i] {
+			p.Was = append(p.Was, hot.Piece{From: w.From, To: w.To, Object: w.Object})
+		}
+		cmd.Parts = append(cmd.Parts, p)
+	}
+	r, err := s.Replace(ctx, cmd)
+	return outcome{err: err, passed: r.Passed}
 }
 
 // issue sends a call to the store.
@@ -97,6 +163,12 @@ func issue(ctx context.Context, s *hot.Store, c *call) outcome {
 		o.err = s.Intend(ctx, c.object)
 	case "seal":
 		o.err = s.Seal(ctx, hot.Seal{ID: c.target, Ref: c.sealed.Refs[0], Size: uint64(len(c.sealed.Bytes))})
+	case "pack":
+		o = sealPack(ctx, s, c)
+	case "replace":
+		o = replace(ctx, s, c)
+	case "unmerge":
+		o.err = s.Unmerge(ctx, c.target)
 	case "evict":
 		o.err = s.Evict(ctx, c.target, op.At)
 	case "trim":

@@ -67,7 +67,7 @@ func (m *model) equal(c *contents) error {
 		return fmt.Errorf("buckets are %v, want %v", created, m.buckets)
 	}
 	for key, o := range m.objects {
-		if is, want := c.Objects[key], (verify.Object{State: byte(o.state), Live: o.live, Size: o.size, Due: o.due}); is != want {
+		if is, want := c.Objects[key], (verify.Object{State: byte(o.state), Live: o.live, Size: o.size, Due: o.due, Content: o.content, Keep: o.keep}); is != want {
 			return fmt.Errorf("object %s is %+v, want %+v", key, is, want)
 		}
 	}
@@ -92,6 +92,9 @@ func (m *model) equal(c *contents) error {
 func (m *model) equalStream(n int, e *entity, c *contents) error {
 	if refs := c.Segments[e.id]; len(refs)+len(e.segments) > 0 && !reflect.DeepEqual(refs, e.segments) {
 		return fmt.Errorf("has %d segments or other ones, want %d", len(refs), len(e.segments))
+	}
+	if c.Merge[e.id] != e.merge {
+		return fmt.Errorf("is in the index of streams to merge: %t", !e.merge)
 	}
 	is := c.Streams[e.id]
 	if e.gone {

@@ -18,6 +18,7 @@ type generator struct {
 	fill             uint64
 	large            int // payloads about the size of a data value that are left
 	used             map[int]bool
+	rest             *Op // the part of a pack that is still to be named
 }
 
 func newGenerator(seed uint64) *generator {
@@ -43,6 +44,7 @@ func (g *generator) step(m *model) Step {
 	for range n {
 		s.Ops = append(s.Ops, g.op(m))
 	}
+	s.Ops = apart(s.Ops)
 	if g.one(8) {
 		s.Crash = &Crash{At: 1 + g.r.IntN(6), Seed: g.r.Uint64()}
 		if g.one(2) {
@@ -61,6 +63,17 @@ func (g *generator) step(m *model) Step {
 	return s
 }
 
+// apart takes out of a group with a trim what may remove a stream: how long history is
+// kept tells which came first, and no view shows it.
+func apart(ops []Op) []Op {
+	if !slices.ContainsFunc(ops, func(o Op) bool { return o.Do == "trim" }) {
+		return ops
+	}
+	return slices.DeleteFunc(ops, func(o Op) bool {
+		return slices.Contains([]string{"delete", "expire", "create", "fork"}, o.Do)
+	})
+}
+
 // weighted are the kinds of ops and how often each is drawn.
 var weighted = []struct {
 	weight int
@@ -70,6 +83,9 @@ var weighted = []struct {
 	{10, (*generator).create},
 	{9, (*generator).fork},
 	{12, (*generator).seal},
+	{8, (*generator).pack},
+	{8, (*generator).replace},
+	{2, func(g *generator, m *model) Op { return Op{Do: "unmerge", Stream: g.stream(m)} }},
 	{7, (*generator).evict},
 	{5, (*generator).publish},
 	{5, (*generator).trim},
@@ -78,7 +94,7 @@ var weighted = []struct {
 	{2, func(g *generator, m *model) Op { return g.objectOp(m, "abandon", hot.Intended) }},
 	{3, func(g *generator, m *model) Op { return g.objectOp(m, "forget", hot.Retired) }},
 	{2, func(g *generator, _ *model) Op { return Op{Do: "bucket", Bucket: g.bucket()} }},
-	{1, func(g *generator, _ *model) Op { return Op{Do: "unbucket", Bucket: g.bucket()} }},
+	{2, func(g *generator, _ *model) Op { return Op{Do: "unbucket", Bucket: g.bucket()} }},
 }
 
 func (g *generator) op(m *model) Op {
@@ -222,13 +238,16 @@ func (g *generator) producer(e *entity) *stream.Producer {
 func (g *generator) object(m *model, state hot.ObjectState) int {
 	for _, key := range slices.Sorted(maps.Keys(m.objects)) {
 		var n int
-		if _, err := fmt.Sscanf(key, "objects/%d", &n); err == nil && m.objects[key].state == state && !g.used[n] && !g.one(3) {
+		if _, err := fmt.Sscanf(key, "objects/%d", &n); err == nil && m.objects[key].state == state && !g.used[n] && !g.reserved(n) && !g.one(3) {
 			g.used[n] = true
 			return n
 		}
 	}
 	return 0
 }
+
+// reserved reports whether the rest of a pack is still to be named in an object.
+func (g *generator) reserved(object int) bool { return g.rest != nil && g.rest.Object == object }
 
 // intended picks an object to name; without one, the op is to make one.
 func (g *generator) intended(m *model) (n int, intend *Op) {
@@ -266,6 +285,78 @@ func (g *generator) seal(m *model) Op {
 	}
 	o.Object = n
 	return o
+}
+
+// pack seals ranges of several streams in one object, at times in two steps. Both make
+// the same object: bytes that are there do not change.
+func (g *generator) pack(m *model) Op {
+	if o := g.rest; o != nil && !g.used[o.Object] {
+		g.rest, g.used[o.Object] = nil, true
+		return *o
+	}
+	var parts []Part
+	for _, n := range g.alike(m) {
+		e := m.streams[n]
+		p := Part{Stream: n, From: e.sealed, To: e.tail()}
+		if g.one(4) && p.From < p.To {
+			p.To = e.boundaryAfter(p.From + 1 + g.r.Uint64N(p.To-p.From))
+		}
+		if g.one(10) {
+			p.From = e.boundaryAfter(e.base + g.r.Uint64N(e.tail()-e.base+1))
+		}
+		if p.From < p.To {
+			parts = append(parts, p)
+		}
+	}
+	return g.packOf(m, "pack", parts)
+}
+
+// alike picks streams of one bucket and mode.
+func (g *generator) alike(m *model) []int {
+	first := m.streams[g.stream(m)]
+	var list []int
+	for _, n := range slices.Sorted(maps.Keys(m.streams)) {
+		if e := m.streams[n]; e.name.Bucket == first.name.Bucket && e.json == first.json && !g.one(4) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func (g *generator) packOf(m *model, do string, parts []Part) Op {
+	if len(parts) == 0 {
+		return g.append(m)
+	}
+	n, intend := g.intended(m)
+	if intend != nil {
+		return *intend
+	}
+	o := Op{Do: do, Object: n, Parts: parts, To: uint64(len(parts))}
+	if len(parts) > 1 && g.rest == nil && g.one(2) {
+		rest := o
+		o.To = 1 + g.r.Uint64N(o.To-1)
+		rest.From = o.To
+		g.rest = &rest
+	}
+	return o
+}
+
+// replace puts what some segments of streams hold into another object.
+func (g *generator) replace(m *model) Op {
+	var parts []Part
+	for _, n := range g.alike(m) {
+		s := m.streams[n].segments
+		if len(s) == 0 {
+			continue
+		}
+		i := g.r.IntN(len(s))
+		j := i + g.r.IntN(len(s)-i)
+		if g.one(2) {
+			i, j = 0, len(s)-1
+		}
+		parts = append(parts, Part{Stream: n, From: s[i].From, To: s[j].To})
+	}
+	return g.packOf(m, "replace", parts)
 }
 
 func (g *generator) evict(m *model) Op {

@@ -16,6 +16,7 @@ const never = ^uint64(0)
 type limits struct {
 	producers                       int
 	grace, intentGrace, keepHistory uint64 // ms; keepHistory may be never
+	target                          uint64 // bytes
 }
 
 // model is what a store holds, by the rules. What its maps point to is not changed
@@ -51,6 +52,7 @@ type entity struct {
 	fork                     *fork
 	snapshot                 *hot.Snapshot
 	segments                 []segment.Ref
+	merge                    bool // it is in the index of streams to merge
 }
 
 type fork struct {
@@ -63,6 +65,7 @@ type fork struct {
 type object struct {
 	state           hot.ObjectState
 	live, size, due uint64
+	content, keep   uint64
 }
 
 func newModel(l limits, now uint64) *model {

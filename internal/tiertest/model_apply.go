@@ -15,6 +15,7 @@ type outcome struct {
 	record   *hot.Record // of a stream that was created or found
 	appended hot.AppendResult
 	trimmed  hot.TrimResult
+	passed   []stream.ID // of a pack, streams that have changed
 }
 
 // apply does one command and returns its outcome, in which record is not set.
@@ -48,6 +49,13 @@ func (m *model) apply(c *call, actual *outcome) outcome {
 		}
 	case "seal":
 		o.err = m.seal(c)
+	case "pack", "replace":
+		o = m.pack(c)
+	case "unmerge":
+		if e := m.streams[c.op.Stream]; e != nil {
+			e = m.edit(c.op.Stream)
+			e.merge = !e.gone && e.run(m.target)
+		}
 	case "evict":
 		o.err = m.evict(c.op)
 	case "trim":

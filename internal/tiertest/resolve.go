@@ -76,6 +76,8 @@ func (m *model) differs(c *call, want, got outcome) error {
 		return fmt.Errorf("%s was answered with %+v, want %+v", c.op.Do, got.appended, want.appended)
 	case want.trimmed != got.trimmed:
 		return fmt.Errorf("trim was answered with %+v, want %+v", got.trimmed, want.trimmed)
+	case !slices.Equal(want.passed, got.passed):
+		return fmt.Errorf("%s passed over %v, want %v", c.op.Do, got.passed, want.passed)
 	case want.created != got.created:
 		return fmt.Errorf("%s made a stream: %t, want %t", c.op.Do, got.created, want.created)
 	case got.record == nil:

@@ -147,7 +147,13 @@ func (r *run) open(accept func(*contents) error) error {
 			return err
 		}
 	}
-	return r.start()
+	if err := r.start(); err != nil {
+		return err
+	}
+	m := r.model.clone()
+	m.target = r.sealTarget
+	r.setModel(m)
+	return nil
 }
 
 func (r *run) start() error {

@@ -54,9 +54,20 @@ type Op struct {
 	Close    bool             `json:"close,omitempty"`
 	Seq      *string          `json:"seq,omitempty"`
 	Producer *stream.Producer `json:"producer,omitempty"`
+	// Parts are what an object of several ranges holds. Those from From up to To are
+	// named by this op.
+	Parts []Part `json:"parts,omitempty"`
+
 	// TTL is in seconds, -1 for a TTL of 0; Expires is in ms from the epoch.
 	TTL     int64  `json:"ttl,omitempty"`
 	Expires uint64 `json:"expires,omitempty"`
+}
+
+// Part is a range of a stream that goes into a pack.
+type Part struct {
+	Stream int    `json:"stream"`
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to"`
 }
 
 // String is the step as a line of a script.

@@ -108,7 +108,7 @@ func (c *tally) String() string {
 
 func (c *tally) check(t *testing.T) {
 	for _, do := range []string{
-		"append", "create", "fork", "seal", "evict", "publish", "trim", "delete", "expire", "abandon", "forget", "bucket", "unbucket",
+		"append", "create", "fork", "seal", "pack", "replace", "unmerge", "evict", "publish", "trim", "delete", "expire", "abandon", "forget", "bucket", "unbucket",
 	} {
 		if c.counts[do] < 5 {
 			t.Errorf("%s was taken only %d times", do, c.counts[do])

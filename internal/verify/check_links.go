@@ -94,7 +94,8 @@ func (c *Catalog) checkSegments() {
 			h := Held{Ms: lastMs(r), ID: id, From: r.From, To: r.To}
 			// An incarnation that went away with its hot copy may be in the index still.
 			switch is := held[h]; {
-			case s != nil && is != (r.To > s.Cut):
+			// Below the floor the entry goes with the segment.
+			case s != nil && r.To > s.Floor && is != (r.To > s.Cut):
 				c.report(id, "segment [%d,%d) is in the eviction order: %t; the cut is %d", r.From, r.To, is, s.Cut)
 			case is:
 				wanted++
@@ -176,11 +177,22 @@ func (c *Catalog) checkObjects() {
 		if o.State == Intended && o.Due == 0 || o.State == Live && o.Due != 0 {
 			c.report(0, "object %q in state %d is due at %d", name, o.State, o.Due)
 		}
+		if o.Content != 0 && o.Live > o.Content {
+			c.report(0, "object %q holds %d content bytes, %d are named", name, o.Content, o.Live)
+		}
+		if o.sparse() != c.Sparse[name] {
+			c.report(0, "object %q with %d of %d content bytes named is in the index of sparse ones: %t", name, o.Live, o.Content, c.Sparse[name])
+		}
 		if o.Due != 0 {
 			due++
 			if !queued[Queued{Due: o.Due, Object: name}] {
 				c.report(0, "object %q is due at %d but not in the queue", name, o.Due)
 			}
+		}
+	}
+	for name := range c.Sparse {
+		if _, ok := c.Objects[name]; !ok {
+			c.report(0, "object %q is in the index of sparse ones but has no record", name)
 		}
 	}
 	if due != len(c.Queue) {

@@ -147,7 +147,7 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 			Number: k.uint64(), CreatedAt: v.uvarint(), RetiredAt: v.uvarint(), Seed: v.text(),
 		})
 	case 'o':
-		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint()}
+		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint(), Content: v.uvarint(), Keep: v.uvarint()}
 	default:
 		v = c.addIndex(key[0], k, value)
 	}
@@ -167,6 +167,10 @@ func (c *Catalog) addIndex(kind byte, k *input, value []byte) *input {
 		c.Trim[k.id()] = true
 	case 'r':
 		c.Ready[k.id()] = true
+	case 'j':
+		c.Merge[k.id()] = true
+	case 'v':
+		c.Sparse[k.rest()] = true
 	case 'q':
 		c.Queue = append(c.Queue, Queued{Due: k.uint64(), Object: k.rest()})
 	case 'u':

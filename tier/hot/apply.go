@@ -47,8 +47,14 @@ func (t *txn) apply(command any) (any, error) {
 		return nil, t.abandon(c)
 	case Seal:
 		return nil, t.seal(c)
+	case SealPack:
+		return t.sealPack(c)
+	case Replace:
+		return t.replacePack(c)
+	case Unmerge:
+		return nil, t.unmerge(c)
 	case Evict:
-		return nil, t.evict(c)
+		return t.evict(c)
 	case Trim:
 		return t.trim(c)
 	case Forget:

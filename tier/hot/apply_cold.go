@@ -1,9 +1,9 @@
 package hot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,7 +23,7 @@ func (t *txn) publish(c Publish) error {
 	case c.Snapshot.Position > rec.Tail:
 		return stream.ErrSnapshotPastTail
 	}
-	if err := t.claim(c.Snapshot.Object, 1, uint64(c.Snapshot.Size)); err != nil {
+	if err := t.claim(c.Snapshot.Object, object{live: 1, size: uint64(c.Snapshot.Size)}); err != nil {
 		return err
 	}
 	rec = t.edit(c.ID)
@@ -40,29 +40,45 @@ func (t *txn) publish(c Publish) error {
 
 // seal names a segment and moves the sealed mark over it.
 func (t *txn) seal(c Seal) error {
-	rec, err := t.stream(c.ID)
-	if err != nil {
+	if ok, err := t.sealable(c.ID, c.Ref); err != nil || !ok {
+		return errOr(err, ErrConflict)
+	}
+	content := c.Ref.To - c.Ref.From
+	if err := t.claim(c.Ref.Object, object{live: content, size: c.Size, content: content}); err != nil {
 		return err
 	}
-	if rec == nil || rec.Sealed != c.Ref.From || c.Ref.To > rec.Tail || c.Ref.To <= c.Ref.From {
-		return ErrConflict
-	}
-	if err := t.claim(c.Ref.Object, c.Ref.To-c.Ref.From, c.Size); err != nil {
-		return err
-	}
-	rec = t.edit(c.ID)
+	return t.extendSealed(c.ID, c.Ref)
+}
+
+// sealable reports whether a segment is the next one of a stream.
+func (t *txn) sealable(id stream.ID, r segment.Ref) (bool, error) {
+	rec, err := t.stream(id)
+	return rec != nil && rec.Sealed == r.From && r.To <= rec.Tail && r.From < r.To, err
+}
+
+// extendSealed adds the next segment of a stream.
+func (t *txn) extendSealed(id stream.ID, r segment.Ref) error {
+	rec := t.edit(id)
 	rec.Segments++
-	ref, err := c.Ref.AppendBinary(nil)
+	if err := t.setSegment(id, r, true); err != nil {
+		return err
+	}
+	if err := t.sealed(rec, r.To); err != nil {
+		return err
+	}
+	return t.noteRun(rec)
+}
+
+// setSegment names a segment. One that is held has a hot copy, of its end at least.
+func (t *txn) setSegment(id stream.ID, r segment.Ref, held bool) error {
+	b, err := r.AppendBinary(nil)
 	if err != nil {
-		return fmt.Errorf("seal %s: %w", c.ID, err)
+		return fmt.Errorf("name segment of %s: %w", id, err)
 	}
-	if err := t.set(keySegment(c.ID, c.Ref.From), ref); err != nil {
+	if err := t.set(keySegment(id, r.From), b); err != nil || !held {
 		return err
 	}
-	if err := t.set(heldKey(c.ID, c.Ref), binary.BigEndian.AppendUint64(nil, c.Ref.To)); err != nil {
-		return err
-	}
-	return t.sealed(rec, c.Ref.To)
+	return t.set(heldKey(id, r), binary.BigEndian.AppendUint64(nil, r.To))
 }
 
 // heldKey is where a segment whose hot copy is kept stands in the order of age.
@@ -90,31 +106,33 @@ func (t *txn) sealed(rec *Record, to uint64) error {
 }
 
 // evict gives up hot bytes. The mark and the range go in one batch: a view shows
-// both the old mark and the old bytes, or neither.
-func (t *txn) evict(c Evict) error {
+// both the old mark and the old bytes, or neither. It returns the new mark.
+func (t *txn) evict(c Evict) (uint64, error) {
 	rec, err := t.stream(c.ID)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case rec == nil || c.To > rec.Sealed:
-		return ErrConflict
+		return 0, ErrConflict
 	case c.To <= rec.Cut:
-		return nil
+		return rec.Cut, nil
 	}
-	return t.cut(t.edit(c.ID), c.To)
+	rec = t.edit(c.ID)
+	to, err := t.unhold(rec, c.To)
+	if err != nil {
+		return 0, err
+	}
+	return to, t.cut(rec, to)
 }
 
 // cut moves the cut mark of a record of this batch's own and deletes the hot
 // values that lie wholly below it.
 func (t *txn) cut(rec *Record, to uint64) error {
-	if err := t.unhold(rec, to); err != nil {
-		return err
-	}
 	from := rec.Cut
 	rec.Cut = to
 	prefix := keyOf(kindData, rec.ID)
 	if to == rec.Tail {
-		return t.batch.DeleteRange(prefix, keyAfter(prefix), nil)
+		return t.deleteRange(prefix, keyAfter(prefix), to-from)
 	}
 	it, err := t.batch.NewIter(iterOptions(prefix, keyAfter(prefix)))
 	if err != nil {
@@ -132,23 +150,66 @@ func (t *txn) cut(rec *Record, to uint64) error {
 	if err := closeIter(it, nil); err != nil || first >= last {
 		return err
 	}
-	return t.batch.DeleteRange(keyData(rec.ID, first), keyData(rec.ID, last), nil)
+	return t.deleteRange(keyData(rec.ID, first), keyData(rec.ID, last), last-first)
 }
 
-// unhold takes the segments that end at or below a new cut out of the eviction order.
-func (t *txn) unhold(rec *Record, to uint64) error {
-	refs, err := segmentsIn(t.batch, rec.ID, rec.Cut, to, math.MaxInt)
+const (
+	// fewBytes and fewKeys are what is deleted key by key.
+	fewBytes = 64 << 10
+	fewKeys  = 16
+)
+
+// deleteRange deletes data values that hold about size bytes. A few are deleted one by
+// one: each range that is deleted costs every later iterator something until it is
+// flushed, and there may be a hundred thousand small streams.
+func (t *txn) deleteRange(from, to []byte, size uint64) error {
+	if size > fewBytes {
+		return t.batch.DeleteRange(from, to, nil)
+	}
+	it, err := t.batch.NewIter(iterOptions(from, to))
 	if err != nil {
 		return err
+	}
+	var keys [][]byte
+	for ok := it.First(); ok && len(keys) <= fewKeys; ok = it.Next() {
+		keys = append(keys, bytes.Clone(it.Key()))
+	}
+	if err := closeIter(it, nil); err != nil {
+		return err
+	}
+	if len(keys) > fewKeys {
+		return t.batch.DeleteRange(from, to, nil)
+	}
+	for _, k := range keys {
+		if err := t.delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evictStep bounds how many segments one command gives up: however many a stream
+// has, the committer is not held for long.
+const evictStep = 256
+
+// unhold takes the segments that end at or below a new cut out of the eviction order.
+// It returns how far it came.
+func (t *txn) unhold(rec *Record, to uint64) (uint64, error) {
+	refs, err := segmentsIn(t.batch, rec.ID, rec.Cut, to, evictStep)
+	if err != nil {
+		return 0, err
+	}
+	if len(refs) == evictStep {
+		to = min(to, refs[evictStep-1].To)
 	}
 	for _, r := range refs {
 		if r.To <= to {
 			if err := t.delete(heldKey(rec.ID, r)); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	return nil
+	return to, nil
 }
 
 // trim lets go of segments below the floor, oldest first.
@@ -173,10 +234,7 @@ func (t *txn) trim(c Trim) (TrimResult, error) {
 		if err := t.drop(r.Object, r.To-r.From, grace); err != nil {
 			return TrimResult{}, err
 		}
-		if err := t.delete(keySegment(c.ID, r.From)); err != nil {
-			return TrimResult{}, err
-		}
-		if err := t.delete(heldKey(c.ID, r)); err != nil {
+		if err := t.unname(c.ID, r); err != nil {
 			return TrimResult{}, err
 		}
 		done.Segments++
@@ -188,6 +246,14 @@ func (t *txn) trim(c Trim) (TrimResult, error) {
 		return done, t.delete(keyTrim(c.ID))
 	}
 	return done, nil
+}
+
+// unname takes a segment out of the catalog and of the eviction order.
+func (t *txn) unname(id stream.ID, r segment.Ref) error {
+	if err := t.delete(keySegment(id, r.From)); err != nil {
+		return err
+	}
+	return t.delete(heldKey(id, r))
 }
 
 // segmentsIn returns at most limit segments that overlap [from, to), in order.

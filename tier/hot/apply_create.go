@@ -193,7 +193,9 @@ func (t *txn) need(rec *Record) (uint64, error) {
 	return need, it.Close()
 }
 
-// raise moves the floor up; cut and sealed jump to it when it overtakes them.
+// raise moves the floor up; cut and sealed jump to it when it overtakes them. The
+// segments below it, and their places in the eviction order, are let go of by Trim, in
+// steps: there may be millions.
 func (t *txn) raise(rec *Record, floor uint64) error {
 	if floor <= rec.Floor {
 		return nil

@@ -18,7 +18,7 @@ func (t *txn) intend(c Intend) error {
 }
 
 // claim makes an intended object live. Errors: ErrConflict.
-func (t *txn) claim(name string, live, size uint64) error {
+func (t *txn) claim(name string, is object) error {
 	o, err := t.object(name)
 	if err != nil {
 		return err
@@ -26,7 +26,24 @@ func (t *txn) claim(name string, live, size uint64) error {
 	if o == nil || o.state != Intended {
 		return ErrConflict
 	}
-	return t.replace(name, *o, object{state: Live, live: live, size: size})
+	is.state = Live
+	return t.replace(name, *o, is)
+}
+
+// joinable returns the record of an object whose ranges are named in several steps:
+// it is intended, or an earlier step has made it live. Errors: ErrConflict.
+func (t *txn) joinable(name string) (*object, error) {
+	o, err := t.object(name)
+	if err == nil && (o == nil || o.state == Retired) {
+		err = ErrConflict
+	}
+	return o, err
+}
+
+// join adds content bytes to what names a joinable object.
+func (t *txn) join(name string, was object, live uint64, is object) error {
+	is.state, is.live, is.keep = Live, was.live+live, was.keep
+	return t.replace(name, was, is)
 }
 
 // share adds a stream to those that show a snapshot.
@@ -50,11 +67,17 @@ func (t *txn) drop(name string, n, grace uint64) error {
 		return fmt.Errorf("%w: object %s has %d live, %d are dropped", ErrDamaged, name, o.live, n)
 	}
 	is := *o
+	if grace == never {
+		is.keep = never
+	} else {
+		is.keep = max(is.keep, t.now+grace)
+	}
 	if is.live -= n; is.live == 0 {
 		is.state = Retired
-		if grace != never {
-			is.due = t.now + grace
+		if is.keep != never {
+			is.due = is.keep
 		}
+		is.keep = 0
 	}
 	return t.replace(name, *o, is)
 }
@@ -136,6 +159,11 @@ func (t *txn) liveObject(name string) (*object, error) {
 func (t *txn) replace(name string, was, is object) error {
 	if was.due != 0 {
 		if err := t.delete(keyQueue(was.due, name)); err != nil {
+			return err
+		}
+	}
+	if was.sparse() != is.sparse() {
+		if err := t.move(was.sparse(), keySparse(name), is.sparse(), keySparse(name)); err != nil {
 			return err
 		}
 	}

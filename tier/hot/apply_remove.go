@@ -82,14 +82,14 @@ func (t *txn) erase(rec *Record) error {
 			return err
 		}
 	}
-	for _, r := range []struct {
-		kind byte
-		any  bool
-	}{{kindData, rec.Cut < rec.Tail}, {kindProducer, rec.Producers > 0}} {
-		if !r.any {
-			continue
+	if rec.Cut < rec.Tail {
+		from := keyOf(kindData, rec.ID)
+		if err := t.deleteRange(from, keyAfter(from), rec.Hot()); err != nil {
+			return err
 		}
-		from := keyOf(r.kind, rec.ID)
+	}
+	if rec.Producers > 0 {
+		from := keyOf(kindProducer, rec.ID)
 		if err := t.batch.DeleteRange(from, keyAfter(from), nil); err != nil {
 			return err
 		}

@@ -91,9 +91,31 @@ type (
 		Size uint64 // of the object
 	}
 
-	// Evict gives up the hot copy of a stream's sealed bytes below To. Nothing
-	// happens when they are given up already. Errors: [ErrConflict] when To is not
-	// sealed.
+	// SealPack names segments of several streams in one object, at most [PackStep] a
+	// command: the first one that names any makes the object live, later ones join it.
+	// A stream that has changed so that its segment does not apply is passed over.
+	// Errors: [ErrConflict] when none applies, or the object is neither intended nor
+	// live.
+	SealPack struct {
+		Pack
+		Parts []Part
+	}
+
+	// Replace puts segments of an object, at most [PackStep] a command, in the place of
+	// older ones: merged ones, or copies. A stream that does not live or no longer has
+	// exactly the older ones is passed over. Errors: as for SealPack.
+	Replace struct {
+		Pack
+		Parts []Replacement
+	}
+
+	// Unmerge takes a stream out of the index of those with segments to merge, if it
+	// has none or is gone.
+	Unmerge struct{ ID stream.ID }
+
+	// Evict gives up the hot copy of a stream's sealed bytes below To, of at most
+	// evictStep segments. Nothing happens when they are given up already. Errors:
+	// [ErrConflict] when To is not sealed.
 	Evict struct {
 		ID stream.ID
 		To uint64
@@ -117,6 +139,42 @@ type (
 	// Fence remembers the number of a start, before cold storage is claimed with it.
 	Fence struct{ Number uint64 }
 )
+
+// PackStep bounds how many segments one command names or replaces, so that it does
+// not hold the committer for long.
+const PackStep = 256
+
+// Pack is an object whose segments are named in several steps.
+type Pack struct {
+	Object string
+	// Size is that of the object, Content that of all its ranges together, in bytes.
+	Size, Content uint64
+}
+
+// Part is a segment of a stream.
+type Part struct {
+	ID  stream.ID
+	Ref segment.Ref
+}
+
+// Replacement is a segment of a stream in the place of those that it Was.
+type Replacement struct {
+	ID  stream.ID
+	Was []Piece
+	Ref segment.Ref
+}
+
+// Piece is a segment as far as it tells it from another one of the same range.
+type Piece struct {
+	From, To uint64
+	Object   string
+}
+
+// PackResult is the outcome of SealPack and Replace.
+type PackResult struct {
+	// Passed are the streams whose segments did not apply.
+	Passed []stream.ID
+}
 
 // CreateResult is the outcome of Create.
 type CreateResult struct {

@@ -88,10 +88,38 @@ func (s *Store) Seal(ctx context.Context, c Seal) error {
 	return err
 }
 
-// Evict gives up the hot copy of a stream's bytes below a position.
-func (s *Store) Evict(ctx context.Context, id stream.ID, to uint64) error {
-	_, err := s.propose(ctx, Evict{ID: id, To: to})
+// SealPack names segments of several streams.
+func (s *Store) SealPack(ctx context.Context, c SealPack) (PackResult, error) {
+	r, err := s.propose(ctx, c)
+	if err != nil {
+		return PackResult{}, err
+	}
+	return r.(PackResult), nil
+}
+
+// Replace puts segments in the place of older ones.
+func (s *Store) Replace(ctx context.Context, c Replace) (PackResult, error) {
+	r, err := s.propose(ctx, c)
+	if err != nil {
+		return PackResult{}, err
+	}
+	return r.(PackResult), nil
+}
+
+// Unmerge takes a stream with nothing to merge out of the index.
+func (s *Store) Unmerge(ctx context.Context, id stream.ID) error {
+	_, err := s.propose(ctx, Unmerge{ID: id})
 	return err
+}
+
+// Evict gives up the hot copy of a stream's bytes below a position, in steps.
+func (s *Store) Evict(ctx context.Context, id stream.ID, to uint64) error {
+	for {
+		cut, err := s.propose(ctx, Evict{ID: id, To: to})
+		if err != nil || cut.(uint64) >= to {
+			return err
+		}
+	}
 }
 
 // Trim lets go of segments that nothing needs.

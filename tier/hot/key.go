@@ -24,6 +24,8 @@ import (
 //	u since incarnation           has unsealed bytes since then (ms)
 //	r incarnation                 ready to seal: enough unsealed bytes, or closed
 //	h time incarnation from       segment whose hot copy may be given up, oldest first
+//	j incarnation                 has a run of small segments to merge, unless they were trimmed since
+//	v object                      object of which less than half is named
 //	x deadline incarnation        when the stream expires (ms)
 //	w scope 00 id                 subscription record
 //	l subscription bucket 00 id   link of a subscription to a stream, with its cursor
@@ -44,6 +46,8 @@ const (
 	kindUnsealed = 'u'
 	kindReady    = 'r'
 	kindHeld     = 'h'
+	kindMerge    = 'j'
+	kindSparse   = 'v'
 	kindExpiry   = 'x'
 
 	kindSubscription = 'w'
@@ -99,8 +103,10 @@ func keyFork(source stream.ID, need uint64, fork stream.ID) []byte {
 
 func keyTrim(id stream.ID) []byte  { return keyOf(kindTrim, id) }
 func keyReady(id stream.ID) []byte { return keyOf(kindReady, id) }
+func keyMerge(id stream.ID) []byte { return keyOf(kindMerge, id) }
 
 func keyObject(object string) []byte { return append([]byte{kindObject}, object...) }
+func keySparse(object string) []byte { return append([]byte{kindSparse}, object...) }
 
 func keyNumbered(kind byte, n uint64) []byte {
 	k := make([]byte, 9, 48)

@@ -31,19 +31,33 @@ type object struct {
 	size uint64
 	// due is the time of its entry in the queue, 0 when it has none.
 	due uint64
+	// content is how many content bytes of segments it holds, named or not.
+	content uint64
+	// keep is the time before which a live object must not be removed, because of
+	// what does not name it any more: a reader, or the history of a stream, may. It is
+	// never for history that is kept for ever, and 0 if nothing was dropped yet.
+	keep uint64
+}
+
+// sparse reports whether the object is worth being rewritten: it holds more content
+// that nothing names than content that is named. What is kept for ever frees nothing.
+func (o object) sparse() bool {
+	return o.state == Live && 2*o.live < o.content && o.keep != never
 }
 
 func (o object) encode() []byte {
 	b := []byte{objectVersion, byte(o.state)}
 	b = binary.AppendUvarint(b, o.live)
-	b = binary.AppendUvarint(b, o.size)
-	return binary.AppendUvarint(b, o.due)
+	for _, v := range [...]uint64{o.size, o.due, o.content, o.keep} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
 }
 
 func decodeObject(b []byte) (object, error) {
 	d := decoder{b: b}
 	d.version(objectVersion)
-	o := object{state: ObjectState(d.byte()), live: d.uint(), size: d.uint(), due: d.uint()}
+	o := object{state: ObjectState(d.byte()), live: d.uint(), size: d.uint(), due: d.uint(), content: d.uint(), keep: d.uint()}
 	if err := d.finish(); err != nil {
 		return object{}, fmt.Errorf("decode object record: %w", err)
 	}
