@@ -54,6 +54,9 @@ func (s *Store) create(ctx context.Context, r CreateRequest) (Info, bool, error)
 	if err != nil {
 		return Info{}, false, err
 	}
+	if done.Created && !s.hot.Expired(done.Record) {
+		s.hot.Renew(done.Record) // or its life would last to the persisted deadline, which leads
+	}
 	return info(done.Record), done.Created, nil
 }
 
