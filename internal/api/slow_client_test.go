@@ -247,7 +247,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Headers that never end are cut as well; so are connections that ask for nothing.
+// A header that never ends is cut as well; so is a connection that never asks.
 func TestSlowHeaderIsCut(t *testing.T) {
 	c, _ := connect(t, api.Options{HeaderTimeout: idle})
 	conn := c.dial("GET /ds/trial HTTP/1.1\r\nHost: x\r\n")
@@ -268,6 +268,9 @@ func TestSlowHeaderIsCut(t *testing.T) {
 	})
 	if strings.Contains(string(got), " 200 ") {
 		t.Errorf("got %q", got)
+	}
+	if got, err := io.ReadAll(c.dial("")); err != nil {
+		t.Errorf("a connection that asks for nothing: %q, %v", got, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
