@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gorilla/mux"
 
@@ -89,7 +90,8 @@ func (c *controls) body(a *answer, r *http.Request, v any) error {
 		return err
 	}
 	defer b.release()
-	if json.Unmarshal(b.bytes, v) != nil {
+	// What is no UTF-8 would be read as something else.
+	if !utf8.Valid(b.bytes) || json.Unmarshal(b.bytes, v) != nil {
 		return errControlBody
 	}
 	return nil

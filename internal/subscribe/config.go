@@ -19,11 +19,9 @@ const (
 	MaxID          = 256
 	MaxDescription = 1024
 	MaxWorker      = 256
-	MaxRoot        = 2048   // the URL that a subscription is made through
-	MaxStreams     = 1000   // in one request
-	MaxExplicit    = 10_000 // explicit links of a subscription
-	MaxWakeStreams = 500    // in one wake; what else is pending is for the next
-	MaxListed      = 10_000 // streams that one answer shows
+	MaxRoot        = 2048 // the URL that a subscription is made through
+	MaxStreams     = 1000 // in one request
+	MaxWakeStreams = 500  // in one wake; what else is pending is for the next
 	MinLease       = 1_000
 	MaxLease       = 600_000
 	DefaultLease   = 30_000

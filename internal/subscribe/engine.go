@@ -26,6 +26,12 @@ type Options struct {
 	// Subscriptions bounds their number (default 100,000), Backfill the streams that a
 	// pattern may match when its subscription is made (the same).
 	Subscriptions, Backfill int
+	// Links bounds the explicit links of a subscription, and the streams that one answer
+	// shows (default 10,000).
+	Links int
+	// Pending bounds the streams that are remembered as pending for one subscription
+	// (default 4,096). Further ones are looked for when these are done.
+	Pending int
 	// KeyLife is the age at which the signing key is replaced; 0 is never.
 	KeyLife time.Duration
 	// Requests bounds the webhooks under way (default 64), RequestsPerHost those to one
@@ -49,6 +55,8 @@ const eventLane = 64
 func (o Options) withDefaults() Options {
 	setDefault(&o.Subscriptions, 100_000)
 	setDefault(&o.Backfill, 100_000)
+	setDefault(&o.Links, 10_000)
+	setDefault(&o.Pending, 4096)
 	setDefault(&o.Requests, 64)
 	setDefault(&o.RequestsPerHost, 8)
 	if o.Logger == nil {
@@ -141,6 +149,12 @@ func (e *Engine) load() error {
 		if err != nil {
 			return err
 		}
+		if s.Event != 0 {
+			_, err := v.Incarnation(s.Event)
+			if n.lost = errors.Is(err, stream.ErrNotFound); err != nil && !n.lost {
+				return err
+			}
+		}
 		err = v.Links(s.Number, stream.Name{}, func(l hot.Link) (bool, error) {
 			if l.Explicit {
 				n.explicit[l.Name] = struct{}{}
@@ -174,6 +188,7 @@ func (e *Engine) drop(n *entry) {
 	delete(e.entries, n.key)
 	delete(e.gone, n)
 	e.index.remove(n)
+	e.timers.set(n, 0)
 	if len(e.entries) == 0 {
 		e.hot.OnGrowth(nil)
 	}
@@ -186,16 +201,22 @@ func (e *Engine) grown(name stream.Name, gone bool) {
 	e.index.match(name, func(n *entry) {
 		if !gone {
 			e.mark(n, name)
-		} else if len(e.gone[n]) < maxPending {
+		} else if len(e.gone[n]) < e.opts.Pending {
 			e.gone[n] = append(e.gone[n], name)
 			e.poke()
 		}
 	})
+	if gone {
+		for n := range e.index.own[name] {
+			n.lost = true
+			e.look(n)
+		}
+	}
 }
 
 // mark remembers that a stream may have pending work.
 func (e *Engine) mark(n *entry, name stream.Name) {
-	if len(n.pending) < maxPending {
+	if len(n.pending) < e.opts.Pending {
 		n.pending[name] = struct{}{}
 	} else {
 		n.more = true
@@ -299,6 +320,9 @@ func (e *Engine) consider(ctx context.Context, n *entry, now uint64) {
 	for _, l := range lanes {
 		l.free--
 	}
+	if !n.sub.Pull {
+		e.hosts[n.host] = lanes[0]
+	}
 	n.busy = true
 	e.work.Go(func() {
 		e.wake(ctx, n)
@@ -335,6 +359,7 @@ type lane struct {
 	waiting []*entry
 }
 
+// lanes are those that a wake goes by. That of a host is kept while it is in use.
 func (e *Engine) lanes(n *entry) []*lane {
 	if n.sub.Pull {
 		return []*lane{e.events}
@@ -342,7 +367,6 @@ func (e *Engine) lanes(n *entry) []*lane {
 	host := e.hosts[n.host]
 	if host == nil {
 		host = &lane{free: e.opts.RequestsPerHost}
-		e.hosts[n.host] = host
 	}
 	return []*lane{host, e.requests}
 }

@@ -1,19 +1,13 @@
 package subscribe
 
 import (
-	"container/heap"
-	"math"
 	"net/url"
-	"time"
+	"strings"
 
 	"firn/internal/subscribe/glob"
 	"firn/pkg/stream"
 	"firn/tier/hot"
 )
-
-// maxPending bounds the streams that are remembered as pending for one subscription.
-// Further ones are looked for when these are done.
-const maxPending = 4096
 
 // entry is a subscription in memory. Engine.mu guards it.
 type entry struct {
@@ -31,13 +25,19 @@ type entry struct {
 	// unknown: streams that grew before this start have not been looked for.
 	unknown bool
 
+	// lost: the stream that had the event of its wake may be gone, so that nobody
+	// learns of the wake.
+	lost bool
+
 	queued  bool // among those that the loop looks at
 	waiting bool // in a lane
 	busy    bool // being woken
 	removed bool
-	// due is the time (ms) of its timer, rest when it may be tried again after
-	// trouble of the server's own.
-	due, rest uint64
+	// due is the time (ms) of its timer, 0 for none, and place where it is among the
+	// timers. rest is when it may be tried again after trouble of the server's own.
+	due   uint64
+	place int
+	rest  uint64
 
 	// collecting: the pending ones are being looked through. Unlike the rest it is held
 	// over reads.
@@ -59,26 +59,37 @@ func newEntry(s *hot.Subscription) (*entry, error) {
 		n.pattern = p
 	}
 	if u, err := url.Parse(s.URL); err == nil {
-		n.host = u.Host
+		n.host = hostOf(u)
 	}
 	return n, nil
+}
+
+// hostOf is the host and port of a receiver, however they are spelt.
+func hostOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") + " " + port
 }
 
 // plan decides whether the subscription is to be woken at now, or else when to look
 // again: 0 is not before something happens.
 func (n *entry) plan(now uint64) (act bool, at uint64) {
 	s := n.sub
-	// A webhook that was never confirmed and that nobody is sending is lost.
-	if s.Woken(now) && (s.Pull || s.Delivered) {
+	// A webhook that was never confirmed and that nobody is sending is lost, too.
+	if s.Woken(now) && (s.Delivered || s.Pull && !n.lost) {
 		return false, s.LeaseUntil
 	}
 	if len(n.pending) == 0 && !n.more {
 		return false, 0
 	}
-	if at := max(s.NextAttempt, n.rest); at > now {
-		return false, at
+	at = n.rest
+	// A retry that is further away than any was planned by a clock that was ahead.
+	if s.NextAttempt > now && s.NextAttempt-now <= uint64(lastRetry.Milliseconds()) {
+		at = max(at, s.NextAttempt)
 	}
-	return true, 0
+	return at <= now, at
 }
 
 // matched reports whether the pattern links a stream.
@@ -89,23 +100,31 @@ func (n *entry) matched(name stream.Name) bool {
 // index finds the subscriptions that a stream belongs to.
 type index struct {
 	flat, bucketed glob.Index[*entry]
-	explicit       map[stream.Name]map[*entry]struct{}
+	explicit       byName
+	own            byName // the pull-wakes by their wake streams
 }
 
-func newIndex() index { return index{explicit: make(map[stream.Name]map[*entry]struct{})} }
+// byName is what belongs to single streams.
+type byName map[stream.Name]map[*entry]struct{}
+
+func newIndex() index { return index{explicit: make(byName), own: make(byName)} }
 
 func (x *index) add(n *entry) {
 	x.globs(n.scope).Add(n.pattern, n)
 	for name := range n.explicit {
-		x.link(n, name)
+		x.explicit.add(name, n)
+	}
+	if n.own != (stream.Name{}) {
+		x.own.add(n.own, n)
 	}
 }
 
 func (x *index) remove(n *entry) {
 	x.globs(n.scope).Remove(n.pattern, n)
 	for name := range n.explicit {
-		x.unlink(n, name)
+		x.explicit.remove(name, n)
 	}
+	x.own.remove(n.own, n)
 }
 
 func (x *index) globs(s Scope) *glob.Index[*entry] {
@@ -115,17 +134,17 @@ func (x *index) globs(s Scope) *glob.Index[*entry] {
 	return &x.bucketed
 }
 
-func (x *index) link(n *entry, name stream.Name) {
-	if x.explicit[name] == nil {
-		x.explicit[name] = make(map[*entry]struct{})
+func (b byName) add(name stream.Name, n *entry) {
+	if b[name] == nil {
+		b[name] = make(map[*entry]struct{})
 	}
-	x.explicit[name][n] = struct{}{}
+	b[name][n] = struct{}{}
 }
 
-func (x *index) unlink(n *entry, name stream.Name) {
-	delete(x.explicit[name], n)
-	if len(x.explicit[name]) == 0 {
-		delete(x.explicit, name)
+func (b byName) remove(name stream.Name, n *entry) {
+	delete(b[name], n)
+	if len(b[name]) == 0 {
+		delete(b, name)
 	}
 }
 
@@ -148,54 +167,4 @@ func (x *index) match(name stream.Name, fn func(*entry)) {
 	if path, ok := Bucketed.Path(name); ok {
 		x.bucketed.Match(path, each)
 	}
-}
-
-// timers says when to look at subscriptions again. A later call of set makes an earlier
-// one void.
-type timers []timer
-
-type timer struct {
-	at uint64 // ms
-	n  *entry
-}
-
-func (t *timers) set(n *entry, at uint64) {
-	if at == n.due {
-		return
-	}
-	if n.due = at; at != 0 {
-		heap.Push(t, timer{at, n})
-	}
-}
-
-// pop returns a subscription whose time has come, nil when there is none.
-func (t *timers) pop(now uint64) *entry {
-	for len(*t) > 0 && (*t)[0].at <= now {
-		top := heap.Pop(t).(timer)
-		if top.n.due == top.at && !top.n.removed {
-			top.n.due = 0
-			return top.n
-		}
-	}
-	return nil
-}
-
-// next is the time until the first one is due.
-func (t timers) next(now uint64) time.Duration {
-	if len(t) == 0 {
-		return math.MaxInt64
-	}
-	return time.Duration(t[0].at-now) * time.Millisecond
-}
-
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].at < t[j].at }
-func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *timers) Push(x any)        { *t = append(*t, x.(timer)) }
-
-func (t *timers) Pop() any {
-	last := len(*t) - 1
-	x := (*t)[last]
-	*t = (*t)[:last]
-	return x
 }

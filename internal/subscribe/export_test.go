@@ -24,7 +24,21 @@ func (e *Engine) Pending(scope Scope, id string) int {
 	return len(e.entries[key{scope, id}].pending)
 }
 
-const (
-	MaxPending = maxPending
-	TokenLife  = tokenLife
-)
+// Timers is how many timers are set.
+func (e *Engine) Timers() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.timers)
+}
+
+// Hosts is how many hosts have a lane.
+func (e *Engine) Hosts() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.hosts)
+}
+
+// Defaults are the options that the zero Options stand for.
+func Defaults() Options { return Options{}.withDefaults() }
+
+const TokenLife = tokenLife

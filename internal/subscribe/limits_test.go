@@ -8,6 +8,7 @@ import (
 
 	"firn/internal/subscribe"
 	"firn/internal/subscribe/webhook"
+	"firn/pkg/stream"
 	"firn/tier/hot"
 )
 
@@ -120,7 +121,7 @@ func TestConfirmation(t *testing.T) {
 }
 
 func TestNumbersAreBounded(t *testing.T) {
-	r := newRig(t, func(o *subscribe.Options) { o.Subscriptions, o.Backfill = 2, 3 })
+	r := newRig(t, func(o *subscribe.Options) { o.Subscriptions, o.Backfill, o.Links = 2, 3, 5 })
 	r.put("wakes", "")
 	for i := range 3 {
 		r.put(fmt.Sprintf("e/%d", i), "")
@@ -142,49 +143,58 @@ func TestNumbersAreBounded(t *testing.T) {
 	r.must(r.Delete(bg, subscribe.Flat, "two"))
 	r.must(put("more", "x"))
 
-	for from := 0; from < subscribe.MaxExplicit; from += subscribe.MaxStreams {
-		list := make([]string, subscribe.MaxStreams)
-		for i := range list {
-			list[i] = fmt.Sprint("s", from+i)
-		}
-		r.must(r.AddStreams(bg, subscribe.Flat, "more", list))
-	}
+	r.must(r.AddStreams(bg, subscribe.Flat, "more", []string{"s0", "s1", "s2", "s3", "s4"}))
 	r.is(r.AddStreams(bg, subscribe.Flat, "more", []string{"last"}), subscribe.ErrLimit, "one link too many")
 	r.must(r.AddStreams(bg, subscribe.Flat, "more", []string{"s0"}))
-	if i := r.info("more"); len(i.Streams) != subscribe.MaxListed || i.Truncated {
+	if i := r.info("more"); len(i.Streams) != 5 || i.Truncated {
 		t.Errorf("lists %d streams, truncated %v", len(i.Streams), i.Truncated)
 	}
 	r.put("x", "")
-	if i := r.info("more"); len(i.Streams) != subscribe.MaxListed || !i.Truncated {
+	if i := r.info("more"); len(i.Streams) != 5 || !i.Truncated {
+		t.Errorf("lists %d streams, truncated %v", len(i.Streams), i.Truncated)
+	}
+	r.must(r.RemoveStream(bg, subscribe.Flat, "more", "s4"))
+	if i := r.info("more"); len(i.Streams) != 5 || i.Truncated {
 		t.Errorf("lists %d streams, truncated %v", len(i.Streams), i.Truncated)
 	}
 }
 
-// More streams than are remembered, and than go into a wake, are all woken for.
+// The bounds that the manual promises are those of the zero Options.
+func TestDefaultBounds(t *testing.T) {
+	if d := subscribe.Defaults(); d.Subscriptions != 100_000 || d.Backfill != 100_000 || d.Links != 10_000 || d.Pending != 4096 ||
+		d.Requests != 64 || d.RequestsPerHost != 8 {
+		t.Errorf("defaults %+v", d)
+	}
+}
+
+// More streams than are remembered, and than go into a wake, are all woken for. They
+// grow while a wake is under way, so that nothing but their number keeps them from being
+// remembered.
 func TestManyPendingStreams(t *testing.T) {
-	r := newRig(t)
+	const remembered = subscribe.MaxWakeStreams + 5
+	r := newRig(t, func(o *subscribe.Options) { o.Pending = remembered })
 	v := r.receiver(200, done)
-	r.hook("one", v.URL, "e/*")
-	r.stop() // all is pending when the first wake begins
-	const n = subscribe.MaxPending + 10
+	answer := v.hold(200, done)
+	r.hook("one", v.URL, "*", "first")
+	r.put("first", "1")
+	first := v.next()
+	const n = remembered + 10
 	var wg sync.WaitGroup
-	for w := range 8 {
+	for i := range n {
 		wg.Go(func() {
-			for i := w; i < n; i += 8 {
-				_, err := r.hot.Create(bg, hot.Create{Name: named(fmt.Sprintf("e/%d", i)), ContentType: "text/plain", Mode: 1, Payload: []byte("x")})
-				if err != nil {
-					t.Error(err)
-				}
+			_, err := r.hot.Create(bg, hot.Create{Name: named(fmt.Sprint("e", i)), ContentType: "text/plain", Mode: stream.Bytes, Payload: []byte("x")})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if p := r.Pending(subscribe.Flat, "one"); p != subscribe.MaxPending {
-		t.Errorf("%d streams are remembered, want %d", p, subscribe.MaxPending)
+	if p := r.Pending(subscribe.Flat, "one"); p != remembered {
+		t.Errorf("%d streams are remembered, want %d", p, remembered)
 	}
-	r.run()
-	seen := make(map[string]bool)
-	for len(seen) < n {
+	answer()
+	seen := map[string]bool{first.Streams[0].Path: true}
+	for len(seen) < n+1 {
 		d := v.next()
 		if len(d.Streams) > subscribe.MaxWakeStreams || len(d.Streams) == 0 {
 			t.Fatalf("a wake of %d streams", len(d.Streams))

@@ -209,13 +209,13 @@ func (e *Engine) AddStreams(ctx context.Context, scope Scope, id string, paths [
 	}
 	e.mu.Lock()
 	names = slices.DeleteFunc(names, func(name stream.Name) bool { _, ok := n.explicit[name]; return ok })
-	full := len(n.explicit)+len(names) > MaxExplicit
+	full := len(n.explicit)+len(names) > e.opts.Links
 	if !full {
 		e.addExplicit(n, names)
 	}
 	e.mu.Unlock()
 	if full {
-		return fmt.Errorf("%w: %d explicit streams", ErrLimit, MaxExplicit)
+		return fmt.Errorf("%w: %d explicit streams", ErrLimit, e.opts.Links)
 	}
 	links, err := e.explicitLinks(n, s.Number, names)
 	if err == nil {
@@ -226,7 +226,7 @@ func (e *Engine) AddStreams(ctx context.Context, scope Scope, id string, paths [
 	if err != nil {
 		for _, name := range names {
 			delete(n.explicit, name)
-			e.index.unlink(n, name)
+			e.index.explicit.remove(name, n)
 		}
 		return translate(err)
 	}
@@ -239,7 +239,7 @@ func (e *Engine) AddStreams(ctx context.Context, scope Scope, id string, paths [
 func (e *Engine) addExplicit(n *entry, names []stream.Name) {
 	for _, name := range names {
 		n.explicit[name] = struct{}{}
-		e.index.link(n, name)
+		e.index.explicit.add(name, n)
 	}
 }
 
@@ -285,11 +285,11 @@ func (e *Engine) RemoveStream(ctx context.Context, scope Scope, id, path string)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(n.explicit, name)
-	e.index.unlink(n, name)
+	e.index.explicit.remove(name, n)
 	return nil
 }
 
-// Get returns a subscription with at most [MaxListed] of its streams. Errors:
+// Get returns a subscription with at most Options.Links of its streams. Errors:
 // [ErrNotFound].
 func (e *Engine) Get(ctx context.Context, scope Scope, id, root string) (Info, error) {
 	n, s, err := e.find(scope, id)
@@ -352,7 +352,7 @@ func (e *Engine) listed(ctx context.Context, n *entry, number uint64) (list []Li
 		if _, ok := explicit[name]; ok {
 			return nil
 		}
-		if len(list) >= MaxListed {
+		if len(list) >= e.opts.Links {
 			truncated = true
 			return errFull
 		}

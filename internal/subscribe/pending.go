@@ -129,6 +129,23 @@ func (e *Engine) sift(n *entry, number uint64, marked map[stream.Name]struct{}, 
 	return found, nil
 }
 
+// again looks at streams once more and leaves out what is not pending any more.
+func (e *Engine) again(n *entry, number uint64, streams []state) ([]state, error) {
+	v := e.hot.View()
+	defer v.Close()
+	left := streams[:0]
+	for _, s := range streams {
+		s, linked, err := e.stateOf(v, n, number, s.name)
+		if err != nil {
+			return nil, err
+		}
+		if linked && s.pending() {
+			left = append(left, s)
+		}
+	}
+	return left, nil
+}
+
 // search marks all streams of a subscription that have pending work.
 func (e *Engine) search(ctx context.Context, n *entry) error {
 	e.mu.Lock()

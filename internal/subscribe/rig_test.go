@@ -158,7 +158,7 @@ func (r *rig) is(err, want error, what string) {
 // until waits for a condition.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+	for deadline := time.Now().Add(10 * time.Second); !ok(); {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("waited in vain: %s", what)
 		}
@@ -356,6 +356,15 @@ func (v *receiver) answers(f func() (int, string)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.says = f
+}
+
+// hold lets requests wait for their answers until answer is called.
+func (v *receiver) hold(status int, body string) (answer func()) {
+	wait := make(chan struct{})
+	answer = sync.OnceFunc(func() { close(wait) })
+	v.r.t.Cleanup(answer)
+	v.answers(func() (int, string) { <-wait; return status, body })
+	return answer
 }
 
 func (v *receiver) serve(w http.ResponseWriter, q *http.Request) {

@@ -79,12 +79,18 @@ func (e *Engine) reload(n *entry) error {
 	return err
 }
 
-func (e *Engine) attempt(ctx context.Context, n *entry) error {
+func (e *Engine) attempt(ctx context.Context, n *entry) (err error) {
 	streams, err := e.collect(ctx, n, MaxWakeStreams)
 	if err != nil || len(streams) == 0 {
 		return err
 	}
-	s := e.record(n)
+	e.mu.Lock()
+	s, lost := n.sub, n.lost
+	n.lost = false // what the commit sees counts, and what is told after it
+	e.mu.Unlock()
+	if lost {
+		defer func() { e.doubt(n, err) }()
+	}
 	c := hot.Wake{Of: s.Ref(), Generation: s.Generation, WakeID: newWakeID()}
 	if s.Pull {
 		return e.write(ctx, n, s, c, streams)
@@ -95,6 +101,16 @@ func (e *Engine) attempt(ctx context.Context, n *entry) error {
 	}
 	e.refresh(n, s)
 	return e.send(ctx, n, s, streams)
+}
+
+// doubt goes on taking a wake for lost if no commit has found out.
+func (e *Engine) doubt(n *entry, err error) {
+	if err == nil || errors.Is(err, hot.ErrConflict) || errors.Is(err, hot.ErrFenced) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n.lost = true
 }
 
 // newWakeID is unique: it has at least 128 random bits.

@@ -67,6 +67,11 @@ func (e *Engine) Claim(ctx context.Context, scope Scope, id, worker string) (Cla
 	}
 	e.refresh(n, claimed)
 	e.metrics.claims.Inc()
+	// Whoever had it before may have acked since they were collected. From now on only
+	// this worker moves cursors.
+	if streams, err = e.again(n, claimed.Number, streams); err != nil {
+		return Claimed{}, err
+	}
 	return Claimed{
 		WakeID: claimed.WakeID, Generation: claimed.Generation, Token: e.keys.token(claimed),
 		Streams: n.states(streams), LeaseTTL: claimed.LeaseTTL,

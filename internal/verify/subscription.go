@@ -21,6 +21,7 @@ type Subscription struct {
 	Holder                  string
 	LeaseUntil              uint64
 	Failures, NextAttempt   uint64
+	Event                   stream.ID
 }
 
 // Link is the record of a subscription's cursor in a stream.
@@ -46,6 +47,7 @@ func (c *Catalog) addSubscription(scope, id string, v *input) {
 		LeaseTTL: v.uvarint(), Description: v.text(), Root: v.text(), Hash: v.text(),
 		CreatedAt: v.uvarint(), Revision: v.uvarint(), Generation: v.uvarint(), WakeID: v.text(),
 		Delivered: v.flag(), Holder: v.text(), LeaseUntil: v.uvarint(), Failures: v.uvarint(), NextAttempt: v.uvarint(),
+		Event: v.id(),
 	}
 }
 
@@ -76,8 +78,10 @@ func (c *Catalog) checkSubscriptions() {
 			c.report(0, "subscription %q has number %d, the last one given is %d", s.ID, number, c.State.Life)
 		case s.Pull == (s.WakeStream == stream.Name{}) || s.Pull == (s.URL != ""):
 			c.report(0, "subscription %q has a receiver of another type", s.ID)
-		case s.WakeID == "" && (s.Holder != "" || s.LeaseUntil != 0 || s.Delivered):
+		case s.WakeID == "" && (s.Holder != "" || s.LeaseUntil != 0 || s.Delivered || s.Event != 0):
 			c.report(0, "subscription %q has a lease without a wake", s.ID)
+		case !s.Pull && (s.Event != 0 || s.Holder != ""), s.Pull && s.Delivered == (s.Holder == "") && s.WakeID != "":
+			c.report(0, "subscription %q has what only the other type has", s.ID)
 		case s.WakeID != "" && s.Generation == 0:
 			c.report(0, "subscription %q has a wake of no generation", s.ID)
 		}

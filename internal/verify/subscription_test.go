@@ -119,6 +119,14 @@ func TestDamagedSubscriptions(t *testing.T) {
 			return b.Set(key, value, nil)
 		}), "2 signing keys are active"},
 		"a link past the tail": {of('l', "", func(key, value []byte, b *pebble.Batch) error { value[len(value)-1] = 6; return b.Set(key, value, nil) }), "is linked to subscription"},
+		"an event without a wake": {of('w', "pull", func(key, value []byte, b *pebble.Batch) error {
+			value[len(value)-1] = 1
+			return b.Set(key, value, nil)
+		}), "has a lease without a wake"},
+		"an event of a webhook": {of('w', "hook", func(key, value []byte, b *pebble.Batch) error {
+			value[len(value)-1] = 1
+			return b.Set(key, value, nil)
+		}), "has a lease without a wake"},
 		"one number for two": {of('w', "hook", func(key, value []byte, b *pebble.Batch) error {
 			return b.Set(append(append([]byte{}, key...), 'x'), value, nil)
 		}), "have the number"},

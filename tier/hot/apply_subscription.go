@@ -1,8 +1,6 @@
 package hot
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // eventType is the content type of what a pull-wake appends (B§7.2).
 const eventType = "application/json"
@@ -110,8 +108,14 @@ func (t *txn) dropLink(c DropLink) error {
 	case err != nil || l == nil || !l.Explicit:
 		return err
 	case c.Keep:
-		l.Explicit = false
-		return t.set(keyLink(c.Of.Number, c.Name), l.encode())
+		rec, err := t.stream(l.Stream)
+		if err != nil {
+			return err
+		}
+		if rec != nil {
+			l.Explicit = false
+			return t.set(keyLink(c.Of.Number, c.Name), l.encode())
+		}
 	}
 	return t.delete(keyLink(c.Of.Number, c.Name))
 }
@@ -147,9 +151,8 @@ func (t *txn) wake(c Wake) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost := !s.Pull && !s.Delivered
-	if s.Generation != c.Generation || s.Woken(t.now) && !lost {
-		return nil, ErrConflict
+	if inFlight, err := t.inFlight(s); err != nil || inFlight || s.Generation != c.Generation {
+		return nil, errOr(err, ErrConflict)
 	}
 	if s.Pull {
 		event := &Append{ID: c.Stream, ContentType: eventType, Payload: c.Event}
@@ -159,21 +162,37 @@ func (t *txn) wake(c Wake) (any, error) {
 	}
 	s.begin(c.WakeID)
 	if s.Pull {
-		s.Failures, s.NextAttempt = 0, 0
+		s.Event, s.Failures, s.NextAttempt = c.Stream, 0, 0
 	} else {
 		s.LeaseUntil = t.now + s.LeaseTTL
 	}
 	return t.saveSubscription(s)
 }
 
+// inFlight reports whether no other wake may begin: somebody has the current one, or
+// its event waits for somebody.
+func (t *txn) inFlight(s *Subscription) (bool, error) {
+	switch {
+	case !s.Woken(t.now):
+		return false, nil
+	case s.Delivered || !s.Pull:
+		return s.Delivered, nil
+	}
+	rec, err := t.stream(s.Event)
+	return rec != nil, err
+}
+
 // begin gives the subscription its next wake, which nobody holds.
 func (s *Subscription) begin(wakeID string) {
+	s.end()
 	s.Generation++
-	s.WakeID, s.Delivered, s.Holder, s.LeaseUntil = wakeID, false, "", 0
+	s.WakeID = wakeID
 }
 
 // end takes the wake and its lease away.
-func (s *Subscription) end() { s.WakeID, s.Delivered, s.Holder, s.LeaseUntil = "", false, "", 0 }
+func (s *Subscription) end() {
+	s.WakeID, s.Delivered, s.Holder, s.LeaseUntil, s.Event = "", false, "", 0, 0
+}
 
 func (t *txn) attempted(c Attempted) (any, error) {
 	s, err := t.subscription(c.Of)
@@ -185,11 +204,14 @@ func (t *txn) attempted(c Attempted) (any, error) {
 	}
 	if c.NextAttempt == 0 {
 		s.Delivered, s.Failures, s.NextAttempt = true, 0, 0
-	} else {
-		s.end()
-		s.Failures++
-		s.NextAttempt = c.NextAttempt
+		return t.saveSubscription(s)
 	}
+	if inFlight, err := t.inFlight(s); err != nil || inFlight {
+		return nil, errOr(err, ErrFenced)
+	}
+	s.end()
+	s.Failures++
+	s.NextAttempt = c.NextAttempt
 	return t.saveSubscription(s)
 }
 
@@ -215,7 +237,7 @@ func (t *txn) ack(c Ack) (any, error) {
 		return nil, err
 	}
 	// A pull-wake that nobody has claimed has no lease, and no token either.
-	if s.Generation != c.Generation || s.WakeID != c.WakeID || s.LeaseUntil <= t.now {
+	if s.Generation != c.Generation || s.WakeID != c.WakeID || !s.Leased(t.now) {
 		return nil, ErrFenced
 	}
 	for _, a := range c.Acks {
@@ -232,7 +254,13 @@ func (t *txn) ack(c Ack) (any, error) {
 	return t.saveSubscription(s)
 }
 
+// moveCursor does not follow a stream that is gone: its name may have a successor, and
+// a cursor that is written after the sweep of such cursors would stay for good.
 func (t *txn) moveCursor(subscription uint64, a CursorAck) error {
+	rec, err := t.stream(a.Stream)
+	if err != nil || rec == nil || rec.Deleted {
+		return err
+	}
 	l, err := loadLink(t.batch, subscription, a.Name)
 	switch {
 	case err != nil:

@@ -49,15 +49,30 @@ type Subscription struct {
 	Holder string
 	// LeaseUntil ends the current wake, 0 while nobody has claimed a pull-wake.
 	LeaseUntil uint64
+	// Event is the incarnation of WakeStream that has the event of the current
+	// pull-wake, 0 when a claim came before an event. Once that is gone, nobody can
+	// learn of a wake that is not claimed, and another may begin.
+	Event stream.ID
 	// Failures counts the attempts that failed since the last success; no other is
 	// made before NextAttempt.
 	Failures    uint64
 	NextAttempt uint64
 }
 
+// leaseSlack is how much longer than its TTL a lease may seem, in ms: the time of a
+// command is that of its queueing, so one may see a lease given a little after it.
+const leaseSlack = 60_000
+
+// Leased reports whether a lease runs at now (ms). One that would run for longer than
+// any does was given by a clock that was ahead and has been set back since: it is over,
+// or nobody could be woken until that time.
+func (s *Subscription) Leased(now uint64) bool {
+	return s.LeaseUntil > now && s.LeaseUntil-now <= s.LeaseTTL+leaseSlack
+}
+
 // Woken reports whether a wake is in flight or a lease is held at now (ms).
 func (s *Subscription) Woken(now uint64) bool {
-	return s.WakeID != "" && (s.LeaseUntil == 0 || s.LeaseUntil > now)
+	return s.WakeID != "" && (s.LeaseUntil == 0 || s.Leased(now))
 }
 
 // Link is the cursor of a subscription in one stream (B§6.1). A stream that only the
@@ -113,7 +128,7 @@ func (s *Subscription) encode() []byte {
 	for _, v := range [...]uint64{s.LeaseUntil, s.Failures, s.NextAttempt} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return b
+	return binary.BigEndian.AppendUint64(b, uint64(s.Event))
 }
 
 func decodeSubscription(scope, id string, b []byte) (*Subscription, error) {
@@ -125,6 +140,7 @@ func decodeSubscription(scope, id string, b []byte) (*Subscription, error) {
 		LeaseTTL: d.uint(), Description: d.string(), Root: d.string(), Hash: d.string(),
 		CreatedAt: d.uint(), Revision: d.uint(), Generation: d.uint(), WakeID: d.string(),
 		Delivered: d.bool(), Holder: d.string(), LeaseUntil: d.uint(), Failures: d.uint(), NextAttempt: d.uint(),
+		Event: stream.ID(d.uint64()),
 	}
 	if err := d.finish(); err != nil {
 		return nil, fmt.Errorf("decode subscription %q: %w", id, err)

@@ -40,7 +40,7 @@ type (
 	}
 
 	// DropLink takes an explicit link away; with Keep, the pattern goes on linking the
-	// stream. Errors: [ErrNoSubscription].
+	// stream, with the cursor if that is in a stream that exists. Errors: [ErrNoSubscription].
 	DropLink struct {
 		Of   SubscriptionRef
 		Name stream.Name
@@ -55,8 +55,9 @@ type (
 	}
 
 	// Wake begins the next wake of a subscription that has none in flight, or whose
-	// last one was never delivered. Of a pull-wake it appends Event to the stream in the
-	// same commit. Errors: [ErrNoSubscription]; [ErrConflict] unless Generation is the
+	// last one nobody has got or can get: a webhook that was never delivered, a pull-wake
+	// whose stream is gone. Of a pull-wake it appends Event to the stream in the same
+	// commit. Errors: [ErrNoSubscription]; [ErrConflict] unless Generation is the
 	// current one and a wake may begin; those of Append for the event.
 	Wake struct {
 		Of         SubscriptionRef
@@ -67,7 +68,9 @@ type (
 	}
 
 	// Attempted records what became of an attempt to wake somebody: with NextAttempt it
-	// has failed, and the wake is over. Errors: [ErrNoSubscription], [ErrFenced].
+	// has failed, and the wake is over. A failure takes the wake from nobody who has it:
+	// a worker that claimed meanwhile, a receiver that has called back. Errors:
+	// [ErrNoSubscription], [ErrFenced].
 	Attempted struct {
 		Of          SubscriptionRef
 		Generation  uint64
@@ -83,7 +86,8 @@ type (
 		Worker string
 	}
 
-	// Ack moves cursors forward and extends the lease, or gives it back. Errors:
+	// Ack moves cursors forward and extends the lease, or gives it back. Acks of
+	// incarnations that are gone are passed over. Errors:
 	// [ErrNoSubscription], [ErrFenced].
 	Ack struct {
 		Of         SubscriptionRef

@@ -96,10 +96,22 @@ func (s *Sender) check(address string, local bool) error {
 	if err != nil || !s.opts.Targets.permits(a.Addr(), local) {
 		return fmt.Errorf("%w: connection to %s", ErrTarget, address)
 	}
-	if a.Addr().Unmap().IsLoopback() && slices.Contains(s.opts.Forbidden, a.Port()) {
+	if slices.Contains(s.opts.Forbidden, a.Port()) && isOwn(a.Addr().Unmap()) {
 		return fmt.Errorf("%w: connection to port %d of this machine", ErrTarget, a.Port())
 	}
 	return nil
+}
+
+// isOwn reports whether an address is one of this machine, as far as that is known.
+func isOwn(a netip.Addr) bool {
+	if a.IsLoopback() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(own, func(n net.Addr) bool {
+		p, err := netip.ParsePrefix(n.String())
+		return err == nil && p.Addr().Unmap() == a
+	})
 }
 
 // Send posts a JSON body and returns that of a 2xx answer, the first 64 KiB of it. Any

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -42,7 +43,8 @@ func (t Targets) parse(raw string) (local bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: it is malformed", ErrTarget)
 	}
-	host := strings.ToLower(u.Hostname())
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	addr, notAddress := netip.ParseAddr(host)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return false, fmt.Errorf("%w: its scheme is not https", ErrTarget)
@@ -50,18 +52,30 @@ func (t Targets) parse(raw string) (local bool, err error) {
 		return false, fmt.Errorf("%w: it has no host", ErrTarget)
 	case u.User != nil || u.Fragment != "":
 		return false, fmt.Errorf("%w: it has credentials or a fragment", ErrTarget)
+	case notAddress != nil && numeric(host):
+		return false, fmt.Errorf("%w: its address is misspelt", ErrTarget)
 	}
 	local = t >= Localhost && isLocalhost(host)
 	if u.Scheme == "http" && !local && t < Private {
 		return false, fmt.Errorf("%w: its scheme is not https", ErrTarget)
 	}
-	if addr, err := netip.ParseAddr(host); err == nil && !t.permits(addr, local) {
-		return false, fmt.Errorf("%w: its address is not public", ErrTarget)
-	}
-	if host == "localhost" && !local {
+	if notAddress == nil && !t.permits(addr, local) || !local && t < Private && isLocalName(host) {
 		return false, fmt.Errorf("%w: its address is not public", ErrTarget)
 	}
 	return local, nil
+}
+
+// numeric reports whether a host is a number, or ends in one: resolvers take 2130706433,
+// 0x7f.1 and 127.1 for addresses, and no name is like that.
+func numeric(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return err == nil || strings.Trim(last, "0123456789") == ""
+}
+
+// isLocalName reports whether a name is of this machine (RFC 6761 §6.3).
+func isLocalName(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 var localhost = netip.MustParsePrefix("127.0.0.0/24")
