@@ -134,6 +134,7 @@ func (s *Store) visible(ctx context.Context, v *hot.View, name stream.Name) (*ho
 	if s.hot.Expired(rec) {
 		return nil, s.expire(ctx, rec)
 	}
+	s.hot.Revive(rec)
 	return rec, nil
 }
 

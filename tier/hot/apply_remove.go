@@ -111,10 +111,17 @@ func (t *txn) expire(c Expire) error {
 	return t.remove(c.ID)
 }
 
+// touch takes the word of who proposes it for that the stream is alive: a reader may
+// have held it beyond the persisted deadline.
 func (t *txn) touch(c Touch) error {
-	rec, err := t.visible(c.ID)
-	if err != nil {
+	rec, err := t.stream(c.ID)
+	switch {
+	case err != nil:
 		return err
+	case rec == nil:
+		return stream.ErrNotFound
+	case rec.Deleted:
+		return stream.ErrGone
 	}
 	t.renew(t.edit(rec.ID))
 	return nil

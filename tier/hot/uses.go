@@ -140,6 +140,17 @@ func (u *uses) ids(wanted func(*use) bool) []stream.ID {
 // Expired reports whether the stream's lifetime is over.
 func (s *Store) Expired(r *Record) bool { return s.uses.expired(r, s.now()) }
 
+// Revive writes a new deadline for a stream that is not expired although the one on
+// disk has passed: a reader holds it, or did until a moment ago, and the process stood
+// still for longer than the lead. Commands would find it expired. It is no use of the
+// stream, whose life ends when memory says so.
+func (s *Store) Revive(r *Record) {
+	if r.Lifetime.Sliding && r.Deadline != 0 && r.Deadline <= s.now() {
+		// An error says that the stream or the store is gone; so will the next command.
+		_, _ = s.propose(context.Background(), Touch{ID: r.ID})
+	}
+}
+
 // Renew notes that a stream is used. The renewal is written when it is due. Renew
 // waits for that only when a crash would shorten the stream's life otherwise: when it
 // was not used for longer than the lead. The stream must not be expired.
