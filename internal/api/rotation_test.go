@@ -61,7 +61,7 @@ func TestEventStreamOfABusyStreamGrowsOld(t *testing.T) {
 			}
 			// Whoever comes back with the last offset misses nothing.
 			_, control, _ := strings.Cut(end, `"streamNextOffset":"`)
-			if got := c.want(200, "GET", "/ds/trial/s?offset="+control[:33], ""); got.body != "x" || got.next() != last {
+			if got := c.want(200, "GET", "/ds/trial/s?offset="+control[:33], ""); got.body == "" || got.next() != last {
 				t.Errorf("after %q: %q up to %s of %s", end, got.body, got.next(), last)
 			}
 		})

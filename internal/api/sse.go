@@ -85,10 +85,10 @@ func (e *eventStream) run(r *http.Request, page tier.Page) error {
 		switch {
 		case err != nil || closed:
 			return err
-		case end.Err() != nil:
-			err = errEnded // also when there is always more to come
 		case upToDate:
 			err = e.wait(r.Context(), end)
+		case end.Err() != nil:
+			err = errEnded
 		}
 		if err != nil {
 			return err
@@ -145,14 +145,14 @@ func (e *eventStream) wait(request, end context.Context) error {
 		quiet := ctx.Err() != nil
 		cancel()
 		switch {
-		case err == nil:
-			return nil
 		case request.Err() != nil:
 			return request.Err()
-		case end.Err() != nil:
+		case end.Err() != nil: // also when there is always more to come
 			e.last.cursor = max(e.cursor, intervalAt(e.s.opts.Clock()))
 			e.write(appendControl(nil, e.last))
 			return errEnded
+		case err == nil:
+			return nil
 		case !quiet:
 			return err
 		}
