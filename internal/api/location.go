@@ -15,11 +15,11 @@ func (s *Server) location(r *http.Request, escapedPath string) string {
 		scheme = "https"
 	}
 	if s.trusts(r.RemoteAddr) {
-		switch proto := strings.ToLower(firstOf(r.Header.Get("X-Forwarded-Proto"))); proto {
+		switch proto := strings.ToLower(lastOf(r.Header["X-Forwarded-Proto"])); proto {
 		case "http", "https":
 			scheme = proto
 		}
-		if h := firstOf(r.Header.Get("X-Forwarded-Host")); h != "" && !strings.ContainsAny(h, "/?#@ \\\"<>") {
+		if h := lastOf(r.Header["X-Forwarded-Host"]); h != "" && !strings.ContainsAny(h, "/?#@ \\\"<>") {
 			host = h
 		}
 	}
@@ -29,10 +29,14 @@ func (s *Server) location(r *http.Request, escapedPath string) string {
 	return scheme + "://" + host + escapedPath
 }
 
-// firstOf returns the first element of a list, which the proxy nearest to the client wrote.
-func firstOf(list string) string {
-	first, _, _ := strings.Cut(list, ",")
-	return strings.TrimSpace(first)
+// lastOf returns the last element of a list, the one that the peer wrote. Some proxies
+// append to what the client sent, which may be anything.
+func lastOf(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	last := lines[len(lines)-1]
+	return strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
 }
 
 func (s *Server) trusts(remote string) bool {

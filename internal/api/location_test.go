@@ -25,7 +25,12 @@ func TestLocation(t *testing.T) {
 		{"trusted", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: https", "X-Forwarded-Host: pub.example"), "https://pub.example/p%20q"},
 		{"trusted, mapped address", "[::ffff:10.1.2.3]:5", false, "h", headers("X-Forwarded-Proto: https"), "https://h/p%20q"},
 		{"trusted, IPv6", "[::1]:5", false, "h", headers("X-Forwarded-Host: pub.example"), "http://pub.example/p%20q"},
-		{"trusted, chain", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: HTTPS, http", "X-Forwarded-Host: a.example, b"), "https://a.example/p%20q"},
+		{"trusted, appended to the client's", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: http, HTTPS", "X-Forwarded-Host: evil, pub.example"), "https://pub.example/p%20q"},
+		{"trusted, a line after the client's", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: http", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil", "X-Forwarded-Host: a, pub.example"), "https://pub.example/p%20q"},
+		{"trusted, nothing appended", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: https,", "X-Forwarded-Host: evil, "), "http://h/p%20q"},
+		{"untrusted, names a proxy", "192.0.2.1:5", false, "h", headers("X-Forwarded-For: 10.1.2.3", "Forwarded: for=10.1.2.3;host=evil;proto=https", "X-Forwarded-Host: evil"), "http://h/p%20q"},
+		{"trusted, other headers", "10.1.2.3:5", false, "h", headers("Forwarded: host=evil;proto=https", "X-Forwarded-Port: 1", "X-Forwarded-Prefix: /evil"), "http://h/p%20q"},
+		{"no address", "@", false, "h", headers("X-Forwarded-Host: evil"), "http://h/p%20q"},
 		{"trusted, nonsense", "10.1.2.3:5", false, "h", headers("X-Forwarded-Proto: javascript", "X-Forwarded-Host: a/b"), "http://h/p%20q"},
 		{"no host", "192.0.2.1:5", false, "", headers(), "/p%20q"},
 	}
