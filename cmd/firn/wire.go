@@ -219,6 +219,7 @@ func apiOptions(c config.Config, store *tier.Store, log *slog.Logger, registry *
 		WriteStallTimeout: time.Duration(c.HTTP.WriteStallTimeout),
 		CORS:              api.CORS{Off: len(c.HTTP.CORSOrigins) == 0, Origins: c.HTTP.CORSOrigins},
 		CachePublic:       c.HTTP.CachePublic, TrustedProxies: c.HTTP.TrustedProxies,
+		NoCompression: !c.HTTP.Compression,
 	}
 }
 

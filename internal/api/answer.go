@@ -13,11 +13,10 @@ const pieceBytes = 64 << 10
 // write a deadline of its own: a response may take for ever, a stalled client may not.
 type answer struct {
 	http.ResponseWriter
-	ctl   *http.ResponseController
-	stall time.Duration
-	// disarm: a deadline that passes between two writes would end the response. So it
-	// is on HTTP/2; on HTTP/1 only a write that is under way can miss it.
-	disarm bool
+	ctl     *http.ResponseController
+	request *http.Request
+	coder   *coder // nil sends everything as it is
+	stall   time.Duration
 
 	route     string
 	status    int
@@ -26,11 +25,15 @@ type answer struct {
 	committed bool // the header is on its way
 	live      bool // its duration says nothing about the server
 	control   bool // errors have the form of the control APIs
+	// disarm: a deadline that passes between two writes would end the response. So it
+	// is on HTTP/2; on HTTP/1 only a write that is under way can miss it.
+	disarm bool
 }
 
 func newAnswer(w http.ResponseWriter, r *http.Request, stall time.Duration) *answer {
 	a := &answer{
 		ResponseWriter: w,
+		request:        r,
 		ctl:            http.NewResponseController(w),
 		stall:          stall,
 		disarm:         r.ProtoMajor >= 2,

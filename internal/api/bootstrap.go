@@ -62,7 +62,7 @@ func writeBootstrap(m *multipartWriter, r *http.Request, boot *tier.Bootstrap) e
 		m.part(stream.DefaultContentType)
 	} else {
 		m.part(boot.Snapshot.ContentType)
-		if err := copyBlob(m.w, r, boot.Snapshot); err != nil {
+		if _, err := copyBlob(m.w, r, boot.Snapshot); err != nil {
 			return err
 		}
 	}

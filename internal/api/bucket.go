@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
 )
 
 // createBucket serves PUT of a bucket (X§1.2).
@@ -66,8 +65,6 @@ func writeJSONType(a *answer, status int, contentType string, v any) error {
 		return err
 	}
 	a.Header().Set(headerContentType, contentType)
-	a.Header().Set(headerContentLength, strconv.Itoa(b.Len()))
-	a.WriteHeader(status)
-	a.Write(b.Bytes())
+	a.send(status, b.Bytes())
 	return nil
 }

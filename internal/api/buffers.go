@@ -14,10 +14,10 @@ func (b *buffers) get(n int) *[]byte {
 	return &buf
 }
 
-// put takes a buffer back. A large one is dropped: it would stay for the sake of a
-// rare answer.
+// put takes a buffer back, nil for none. A large one is dropped: it would stay for the
+// sake of a rare answer.
 func (b *buffers) put(buf *[]byte) {
-	if cap(*buf) <= maxPooled {
+	if buf != nil && cap(*buf) <= maxPooled {
 		*buf = (*buf)[:0]
 		b.pool.Put(buf)
 	}

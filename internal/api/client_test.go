@@ -37,15 +37,19 @@ func connect(t testing.TB, o api.Options) (*client, *api.Server) {
 func connectTo(t testing.TB, o api.Options) (*client, *api.Server) {
 	t.Helper()
 	s := api.New(o)
-	srv := listen(t, s, o)
+	return newClient(t, listen(t, s, o).URL), s
+}
+
+// newClient makes the bucket "trial" on a server that has none.
+func newClient(t testing.TB, url string) *client {
 	tr := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}
 	t.Cleanup(tr.CloseIdleConnections)
-	c := &client{t: t, url: srv.URL, http: &http.Client{
+	c := &client{t: t, url: url, http: &http.Client{
 		Transport:     tr,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	c.want(201, "PUT", "/ds/trial", "")
-	return c, s
+	return c
 }
 
 // start sends a request and returns the response while its body is still coming.

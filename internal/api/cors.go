@@ -30,7 +30,7 @@ func (c CORS) apply(h http.Header, r *http.Request) {
 	if c.Off || c.admitsAll() {
 		return
 	}
-	h.Add("Vary", "Origin")
+	h.Add(headerVary, "Origin")
 	if origin := r.Header.Get("Origin"); slices.Contains(c.Origins, origin) {
 		h.Set(headerAllowOrigin, origin)
 		h.Set(headerExposeHeaders, corsExpose)

@@ -44,14 +44,23 @@ func snapshotTag(s *tier.Snapshot) string {
 	return strconv.Quote(tag)
 }
 
-// matches reports whether If-None-Match names the tag (RFC 9110 §13.1.2). The
-// comparison is weak, as the field demands.
-func matches(r *http.Request, tag string) bool {
+// codedTag is the tag of the same answer in another coding: other bytes, so another
+// strong tag (RFC 9110 §8.8.3.3).
+func codedTag(tag string, c coding) string {
+	return tag[:len(tag)-1] + "-" + c.String() + `"`
+}
+
+// heldTag returns the tag of If-None-Match that stands for what the tag stands for, in
+// any coding that the request accepts; "" when there is none (RFC 9110 §13.1.2). In
+// a 304 it tells a cache which of its copies is good. One in a coding that is not accepted
+// is no use: a cache asks with the tags of all its copies, and would hand that one out.
+// The comparison is weak, as the field demands.
+func heldTag(r *http.Request, tag string) string {
 	for _, line := range r.Header["If-None-Match"] {
 		for line != "" {
 			line = strings.TrimLeft(line, " \t,")
 			if strings.HasPrefix(line, "*") {
-				return true
+				return tag
 			}
 			line = strings.TrimPrefix(line, "W/")
 			if !strings.HasPrefix(line, `"`) {
@@ -61,10 +70,22 @@ func matches(r *http.Request, tag string) bool {
 			if end < 0 {
 				break
 			}
-			if line[:end+2] == tag {
-				return true
+			if held := line[:end+2]; usable(r, held, tag) {
+				return held
 			}
 			line = line[end+2:]
+		}
+	}
+	return ""
+}
+
+func usable(r *http.Request, held, tag string) bool {
+	if !strings.HasPrefix(held, tag[:len(tag)-1]) {
+		return false
+	}
+	for c := range codings {
+		if (c == identity && held == tag) || (c != identity && held == codedTag(tag, c)) {
+			return acceptedBy(r).weights[c] > 0
 		}
 	}
 	return false

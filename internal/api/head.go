@@ -20,6 +20,7 @@ func (s *Server) headStream(a *answer, r *http.Request) error {
 	if info.Snapshot != nil {
 		h.Set(headerSnapshotOffset, info.Snapshot.Offset.String())
 	}
+	a.varies() // as GET does
 	a.WriteHeader(http.StatusOK)
 	return nil
 }

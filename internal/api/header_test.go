@@ -173,31 +173,52 @@ func TestWantsClosed(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
-	const tag = `"id:0:5"`
+	const tag, gzipped, zstd = `"id:0:5"`, `"id:0:5-gzip"`, `"id:0:5-zstd"`
 	tests := []struct {
-		header string
-		want   bool
+		held, accepted string
+		want           string
 	}{
-		{`"id:0:5"`, true},
-		{`W/"id:0:5"`, true},
-		{`"a", "id:0:5"`, true},
-		{`"a",W/"id:0:5" , "b"`, true},
-		{`*`, true},
-		{`"a,b", *`, true},
-		{`"id:0:5:c"`, false},
-		{`id:0:5`, false},
-		{`"id:0:5`, false},
-		{`"x\"id:0:5"`, false},
-		{``, false},
+		{tag, "-", tag},
+		{"W/" + tag, "-", tag},
+		{`"a", ` + tag, "-", tag},
+		{`"a",W/` + tag + ` , "b"`, "-", tag},
+		{`*`, "-", tag},
+		{`"a,b", *`, "-", tag},
+		{`"id:0:5:c"`, "-", ""},
+		{`"id:0:5-"`, "-", ""},
+		{`"id:0:5-br"`, "br", ""},
+		{`"id:0:5-gzip-gzip"`, "gzip", ""},
+		{`id:0:5`, "-", ""},
+		{`"id:0:5`, "-", ""},
+		{`"x\"id:0:5"`, "-", ""},
+		{``, "-", ""},
+		{gzipped, "-", gzipped},
+		{zstd, "-", zstd},
+		{"W/" + gzipped, "gzip", gzipped},
+		{gzipped, "zstd, gzip;q=0.1", gzipped},
+		{gzipped, "*", gzipped},
+		{zstd, "*", zstd},
+		{tag, "gzip", tag},
+		{gzipped + ", " + tag, "gzip", gzipped},
+		{gzipped, "", ""},
+		{gzipped, "identity", ""},
+		{gzipped, "br, zstd", ""},
+		{gzipped, "gzip;q=0, *", ""},
+		{gzipped + ", " + tag, "identity", tag},
+		{tag, "gzip, identity;q=0", ""},
+		{tag, "gzip, *;q=0", ""},
 	}
 	for _, tt := range tests {
-		r := &http.Request{Header: headers("If-None-Match: " + tt.header)}
-		if got := matches(r, tag); got != tt.want {
-			t.Errorf("%s: got %t", tt.header, got)
+		h := headers("If-None-Match: " + tt.held)
+		if tt.accepted != "-" {
+			h.Set("Accept-Encoding", tt.accepted)
+		}
+		if got := heldTag(&http.Request{Header: h}, tag); got != tt.want {
+			t.Errorf("%s of a client that accepts %s: got %q, want %q", tt.held, tt.accepted, got, tt.want)
 		}
 	}
-	if matches(&http.Request{Header: http.Header{}}, tag) {
-		t.Error("absent header matches")
+	if got := heldTag(&http.Request{Header: http.Header{}}, tag); got != "" {
+		t.Errorf("absent header holds %s", got)
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *Server) writeLongPoll(a *answer, r *http.Request, p *tier.Page, cursor 
 	if !p.Closed || len(p.Data) > 0 { // B§5.7 excuses only the 204 of a closed stream
 		h.Set(headerCursor, strconv.FormatInt(cursor, 10))
 	}
-	setPage(h, p)
+	setPage(a, p)
 	if len(p.Data) == 0 {
 		h.Del(headerContentType)
 		a.WriteHeader(http.StatusNoContent)
@@ -58,7 +58,8 @@ func (s *Server) writeLongPoll(a *answer, r *http.Request, p *tier.Page, cursor 
 	}
 	tag := pageTag(p)
 	h.Set(headerETag, tag)
-	if matches(r, tag) {
+	if held := heldTag(r, tag); held != "" {
+		h.Set(headerETag, held)
 		a.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -14,14 +14,17 @@ import (
 // metrics of the surface. Labels come from small fixed sets: route templates, never
 // stream names.
 type metrics struct {
-	requests   *prometheus.CounterVec
-	duration   *prometheus.HistogramVec
-	received   prometheus.Counter
-	sent       prometheus.Counter
-	live       *prometheus.GaugeVec
-	bootstraps *prometheus.CounterVec
-	reads      *prometheus.CounterVec
-	readBytes  *prometheus.CounterVec
+	requests    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	received    prometheus.Counter
+	sent        prometheus.Counter
+	live        *prometheus.GaugeVec
+	bootstraps  *prometheus.CounterVec
+	reads       *prometheus.CounterVec
+	readBytes   *prometheus.CounterVec
+	codings     *prometheus.CounterVec
+	codingSaved prometheus.Counter
+	codingBusy  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -63,6 +66,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "firn_http_page_bytes_total",
 			Help: "Stored bytes read for clients by the tier that they came from.",
 		}, []string{"tier"}),
+		codings: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "firn_http_compressed_answers_total",
+			Help: "Answers that were compressed, by content coding.",
+		}, []string{"coding"}),
+		codingSaved: f.NewCounter(prometheus.CounterOpts{
+			Name: "firn_http_compression_saved_bytes_total",
+			Help: "Bytes that compressed answers had less than they stand for.",
+		}),
+		codingBusy: f.NewCounter(prometheus.CounterOpts{
+			Name: "firn_http_compression_busy_total",
+			Help: "Answers sent as they are because all encoders were at work.",
+		}),
 	}
 }
 
@@ -87,6 +102,12 @@ func (m *metrics) read(p *tier.Page) {
 		m.reads.WithLabelValues(p.Tier.String()).Inc()
 		m.readBytes.WithLabelValues(p.Tier.String()).Add(float64(len(p.Data)))
 	}
+}
+
+// coded counts an answer of size bytes that went out as fewer.
+func (m *metrics) coded(c coding, size, sent int64) {
+	m.codings.WithLabelValues(c.String()).Inc()
+	m.codingSaved.Add(float64(max(size-sent, 0)))
 }
 
 // bootstrap counts an answer; partial is why it stops early, or empty.

@@ -52,7 +52,10 @@ type Options struct {
 	// CachePublic lets shared caches keep catch-up reads (B§10.1). Only for streams that
 	// anybody may read.
 	CachePublic bool
-	// TrustedProxies are the peers whose X-Forwarded-Proto and X-Forwarded-Host count.
+	// NoCompression sends every answer as it is, whatever codings its client accepts.
+	NoCompression bool
+	// TrustedProxies are the peers whose X-Forwarded-Proto and X-Forwarded-Host count, of
+	// lists the last element.
 	TrustedProxies []netip.Prefix
 
 	// Clock is the time of cursors; nil is time.Now.

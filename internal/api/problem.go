@@ -210,6 +210,7 @@ func writeError(a *answer, r *http.Request, status int, header http.Header, cont
 	}
 	if r.Method == http.MethodHead {
 		// No body, so nothing that describes one: some clients wait for it.
+		a.varies()
 		a.WriteHeader(status)
 		return
 	}
@@ -218,7 +219,5 @@ func writeError(a *answer, r *http.Request, status int, header http.Header, cont
 		panic(err) // strings and numbers
 	}
 	h.Set(headerContentType, contentType)
-	h.Set(headerContentLength, strconv.Itoa(len(body)))
-	a.WriteHeader(status)
-	a.Write(body)
+	a.send(status, body)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"firn/pkg/stream"
 	"firn/tier"
@@ -37,7 +36,7 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 	defer page.Release()
 	s.metrics.read(&page)
 
-	setPage(a.Header(), &page)
+	setPage(a, &page)
 	if q.start.IsNow() { // the tail of a moment: nothing to keep or to compare
 		return s.writePage(a, &page)
 	}
@@ -48,7 +47,8 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 	} else {
 		a.Header().Set(headerCacheControl, cachePrivate)
 	}
-	if matches(r, tag) {
+	if held := heldTag(r, tag); held != "" {
+		a.Header().Set(headerETag, held)
 		a.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -64,7 +64,9 @@ func (s *Server) unlessMissing(ctx context.Context, name stream.Name, err error)
 }
 
 // setPage describes a page.
-func setPage(h http.Header, p *tier.Page) {
+func setPage(a *answer, p *tier.Page) {
+	a.varies()
+	h := a.Header()
 	h.Set(headerContentType, p.Info.ContentType)
 	h.Set(headerNextOffset, p.Next.String())
 	setTrue(h, headerUpToDate, p.UpToDate)
@@ -77,18 +79,20 @@ func setPage(h http.Header, p *tier.Page) {
 // writePage sends 200 and the page's bytes, in JSON mode as one array (B§9.1.5). The
 // client's leaving is no error.
 func (s *Server) writePage(a *answer, p *tier.Page) error {
-	data := p.Data
+	body := p.Data
+	var lent *[]byte // holds body when it is not the page's own bytes
 	if p.Info.Mode == stream.JSON {
-		buf := s.buffers.get(len(data) + 2)
-		defer s.buffers.put(buf)
-		*buf = stream.AppendJSONArray(*buf, data)
-		data = *buf
+		lent = s.buffers.get(len(body) + 2)
+		*lent = stream.AppendJSONArray(*lent, body)
+		body = *lent
 		p.Release() // the copy is what the network waits for
 	}
-	a.Header().Set(headerContentLength, strconv.Itoa(len(data)))
-	a.WriteHeader(http.StatusOK)
-	if len(data) > 0 {
-		a.Write(data)
+	if coded := a.encode(body); coded != nil {
+		s.buffers.put(lent)
+		lent, body = coded, *coded
+		p.Release()
 	}
+	a.deliver(http.StatusOK, body)
+	s.buffers.put(lent)
 	return nil
 }

@@ -20,6 +20,7 @@ type Server struct {
 	bodies  *bodies
 	fixed   []fixedHeader
 	buffers buffers
+	coder   *coder // nil sends everything as it is
 	fanout  *fanout
 	metrics *metrics
 
@@ -39,6 +40,9 @@ func New(o Options) *Server {
 	}
 	s.fixed = fixedHeaders(o.CORS)
 	s.bodies = newBodies(o.AppendBytes, o.InflightBytes, o.BodyIdleTimeout)
+	if !o.NoCompression {
+		s.coder = newCoder(&s.buffers, s.metrics)
+	}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.router = s.routes()
 	return s
@@ -54,6 +58,7 @@ func (s *Server) Drain() { s.drain() }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a := newAnswer(w, r, s.opts.WriteStallTimeout)
+	a.coder = s.coder
 	began := time.Now()
 	defer func() {
 		v := recover()

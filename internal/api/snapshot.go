@@ -2,11 +2,9 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/gorilla/mux"
 
@@ -116,45 +114,13 @@ func (s *Server) readSnapshot(a *answer, r *http.Request) error {
 	} else {
 		h.Set(headerCacheControl, "private, no-cache")
 	}
-	if matches(r, tag) {
+	a.varies()
+	if held := heldTag(r, tag); held != "" {
+		h.Set(headerETag, held)
 		a.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h.Set(headerContentLength, strconv.FormatInt(snap.Size, 10))
-	a.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	return copyBlob(a, r, snap)
-}
-
-// copyBlob sends a blob. A failure of the blob is an error, a client that leaves is not.
-func copyBlob(w io.Writer, r *http.Request, snap *tier.Snapshot) error {
-	in := &blobReader{Reader: snap.Body}
-	n, err := io.Copy(w, in)
-	switch {
-	case in.err != nil:
-		return fmt.Errorf("read snapshot at %s: %w", snap.Offset, in.err)
-	case err != nil || r.Context().Err() != nil:
-		return nil
-	case n != snap.Size:
-		return fmt.Errorf("read snapshot at %s: got %d bytes of %d", snap.Offset, n, snap.Size)
-	}
-	return nil
-}
-
-// blobReader tells failures to read from failures to write.
-type blobReader struct {
-	io.Reader
-	err error
-}
-
-func (b *blobReader) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if err != io.EOF {
-		b.err = err
-	}
-	return n, err
+	return s.sendBlob(a, r, snap)
 }
 
 // deleteSnapshot serves DELETE of a snapshot (X§2.6).

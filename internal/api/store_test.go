@@ -3,6 +3,7 @@ package api_test
 import (
 	"testing"
 
+	"firn/internal/blob"
 	"firn/internal/blob/mem"
 	"firn/internal/subscribe"
 	"firn/tier"
@@ -26,11 +27,17 @@ func newSubscribed(t *testing.T) (*tier.Store, *subscribe.Engine) {
 
 func newTiers(t testing.TB) (*tier.Store, *hot.Store) {
 	t.Helper()
+	return newTiersOver(t, mem.New(mem.Options{}))
+}
+
+// newTiersOver opens an empty store whose cold tier is in a bucket.
+func newTiersOver(t testing.TB, bucket blob.Store) (*tier.Store, *hot.Store) {
+	t.Helper()
 	h, err := hot.Open(t.TempDir(), hot.Options{MemTableBytes: 1 << 20, Fatal: func(msg string) { panic(msg) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cold.Open(mem.New(mem.Options{}), cold.Options{StoreID: "test"})
+	c, err := cold.Open(bucket, cold.Options{StoreID: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,8 @@ type Admin struct {
 // HTTP configures the clients' listener.
 type HTTP struct {
 	// Networks of the proxies in front, as CIDRs. `X-Forwarded-Proto` and
-	// `X-Forwarded-Host` are honoured from these and ignored from all others.
+	// `X-Forwarded-Host` are honoured from these and ignored from all others. Of a
+	// list the last element counts: what stands before it may be the client's.
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" arg:"CIDR,..."`
 	// Origins whose pages may use the server, as `https://app.example`, or `*`
 	// for all. An empty list turns CORS off. Credentials are never allowed.
@@ -103,6 +104,10 @@ type HTTP struct {
 	// Let shared caches keep what was read: `Cache-Control: public` in place of
 	// `private`. Only where every client may read every stream.
 	CachePublic bool `key:"cache_public" default:"false"`
+	// Compress answers (gzip or zstd) for clients that accept it. Whoever can both
+	// append to a stream and watch the size of what another reads of it could guess
+	// secrets that are there: then turn it off.
+	Compression bool `key:"compression" default:"true"`
 	// A request whose header takes longer is cut.
 	HeaderTimeout Duration `key:"header_timeout" default:"10s" min:"100ms" max:"10m"`
 	// A request body that gives no byte for that long is cut, and so is one that
