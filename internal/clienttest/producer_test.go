@@ -27,14 +27,14 @@ func produce(t *testing.T, s *client.Stream, o client.ProducerOptions) *client.P
 
 // Everything arrives once and in order, though one in six answers is lost or torn, with
 // however many requests under way.
-func TestProducerOnce(t *testing.T) {
-	server := clienttest.Serve(t, clienttest.Options{})
+func testProducerOnce(t *testing.T, w *world) {
 	for _, contentType := range []string{asJSON, asBinary} {
 		for _, inFlight := range []int{1, 2, 8} {
 			t.Run(fmt.Sprintf("%s %d", contentType, inFlight), func(t *testing.T) {
-				proxy := clienttest.NewProxy(t, server)
-				c := connect(t, proxy.URL(), client.Options{})
-				s := create(t, c, strings.ReplaceAll(fmt.Sprint(contentType, inFlight), "/", "-"), contentType, "")
+				id := strings.ReplaceAll(fmt.Sprint(contentType, inFlight), "/", "-")
+				w.create(t, id, contentType, "")
+				proxy := clienttest.NewProxy(t, w.URL())
+				s := w.at(t, proxy.URL(), id, client.Options{})
 				proxy.Fail(unlucky(6))
 				p := produce(t, s, client.ProducerOptions{ContentType: contentType, InFlight: inFlight, BatchBytes: 100, BufferBytes: 2000})
 				var want strings.Builder
@@ -64,16 +64,14 @@ func TestProducerOnce(t *testing.T) {
 	}
 }
 
-// A server that goes away and comes back is no more than a pause.
-func TestProducerRestart(t *testing.T) {
-	server := clienttest.Serve(t, clienttest.Options{})
-	c := connect(t, server.URL(), client.Options{})
-	s := create(t, c, "log", asJSON, "")
+// A server that crashes and comes back is no more than a pause.
+func testProducerCrash(t *testing.T, w *world) {
+	s := w.create(t, "log", asJSON, "")
 	p := produce(t, s, client.ProducerOptions{ContentType: asJSON, BatchBytes: 20})
 	var want strings.Builder
 	for i := range 100 {
 		if i%30 == 29 {
-			if err := server.Restart(func() {}); err != nil {
+			if err := w.Crash(func() {}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -96,15 +94,14 @@ func TestProducerRestart(t *testing.T) {
 }
 
 // Many may append at a time.
-func TestProducerConcurrent(t *testing.T) {
-	c := connect(t, clienttest.Serve(t, clienttest.Options{}).URL(), client.Options{})
-	s := create(t, c, "log", asJSON, "")
+func testProducerConcurrent(t *testing.T, w *world) {
+	s := w.create(t, "log", asJSON, "")
 	p := produce(t, s, client.ProducerOptions{ContentType: asJSON, BufferBytes: 100})
 	var g errgroup.Group
-	for w := range 8 {
+	for writer := range 8 {
 		g.Go(func() error {
 			for i := range 100 {
-				if err := p.Append(t.Context(), fmt.Appendf(nil, "[%d,%d]", w, i)); err != nil {
+				if err := p.Append(t.Context(), fmt.Appendf(nil, "[%d,%d]", writer, i)); err != nil {
 					return err
 				}
 			}
@@ -127,9 +124,8 @@ func TestProducerConcurrent(t *testing.T) {
 }
 
 // A producer that was replaced stops, and nothing of it comes after its successor.
-func TestProducerFencing(t *testing.T) {
-	c := connect(t, clienttest.Serve(t, clienttest.Options{}).URL(), client.Options{})
-	s := create(t, c, "log", asJSON, "")
+func testProducerFencing(t *testing.T, w *world) {
+	s := w.create(t, "log", asJSON, "")
 	ctx := t.Context()
 	say := func(p *client.Producer, text string) error {
 		if err := p.Append(ctx, []byte(text)); err != nil {
@@ -171,9 +167,8 @@ func TestProducerFencing(t *testing.T) {
 	same(t, got, "1\n3\n6\n7\n6\n7\n")
 }
 
-func TestProducerErrors(t *testing.T) {
-	c := connect(t, clienttest.Serve(t, clienttest.Options{}).URL(), client.Options{})
-	s := create(t, c, "log", asJSON, "")
+func testProducerErrors(t *testing.T, w *world) {
+	s := w.create(t, "log", asJSON, "")
 	ctx := t.Context()
 	p := produce(t, s, client.ProducerOptions{ContentType: asJSON})
 	for _, bad := range []string{"{", "1,2", "", " ", "1]["} {
@@ -219,10 +214,10 @@ func TestProducerErrors(t *testing.T) {
 }
 
 // A producer that nobody answers takes no more than its buffer, and can be left.
-func TestProducerUnanswered(t *testing.T) {
-	proxy := clienttest.NewProxy(t, clienttest.Serve(t, clienttest.Options{}))
-	c := connect(t, proxy.URL(), client.Options{})
-	s := create(t, c, "log", asBinary, "")
+func testProducerUnanswered(t *testing.T, w *world) {
+	w.create(t, "log", asBinary, "")
+	proxy := clienttest.NewProxy(t, w.URL())
+	s := w.at(t, proxy.URL(), "log", client.Options{})
 	proxy.Fail(func() clienttest.Fate { return clienttest.Lose })
 	p := produce(t, s, client.ProducerOptions{BufferBytes: 10})
 	for range 10 {
@@ -242,12 +237,7 @@ func TestProducerUnanswered(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	// And gives up by itself.
-	s, err := client.NewStream(s.URL(), client.Options{
-		HTTP: clienttest.NewHTTP(t), Retry: client.Retry{First: time.Millisecond, GiveUp: 10 * time.Millisecond},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = w.at(t, proxy.URL(), "log", client.Options{Retry: client.Retry{First: time.Millisecond, GiveUp: 10 * time.Millisecond}})
 	p = produce(t, s, client.ProducerOptions{})
 	p.Append(t.Context(), []byte("x"))
 	if err := p.Close(t.Context()); !errors.Is(err, client.ErrUnreachable) {
@@ -256,10 +246,8 @@ func TestProducerUnanswered(t *testing.T) {
 }
 
 // Larger data than a batch or the buffer goes alone, and what waits is one batch.
-func TestProducerBatches(t *testing.T) {
-	server := clienttest.Serve(t, clienttest.Options{})
-	c := connect(t, server.URL(), client.Options{})
-	s := create(t, c, "log", asBinary, "")
+func testProducerSizes(t *testing.T, w *world) {
+	s := w.create(t, "log", asBinary, "")
 	p := produce(t, s, client.ProducerOptions{BatchBytes: 10, BufferBytes: 20})
 	var want strings.Builder
 	for _, n := range []int{1, 9, 10, 11, 100, 5, 5, 5, 20, 21} {
@@ -273,5 +261,91 @@ func TestProducerBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := collect(t, s.Read(t.Context(), ""), nil)
+	same(t, got, want.String())
+}
+
+// Thousands of small appends are taken before the first is acknowledged.
+func testProducerSmall(t *testing.T, w *world) {
+	w.create(t, "log", asJSON, "")
+	proxy := clienttest.NewProxy(t, w.URL())
+	s := w.at(t, proxy.URL(), "log", client.Options{})
+	proxy.Fail(func() clienttest.Fate { return clienttest.Lose })
+	p := produce(t, s, client.ProducerOptions{ContentType: asJSON, InFlight: 8, BatchBytes: 1 << 10})
+	const appends = 10_000
+	var want strings.Builder
+	for i := range appends {
+		if err := p.Append(deadline(t), fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&want, "{\"n\":%d}\n", i)
+	}
+	if p.Acked() != 0 {
+		t.Errorf("%d are acknowledged", p.Acked())
+	}
+	proxy.Fail(unlucky(6))
+	if err := p.Close(deadline(t)); err != nil || p.Acked() != appends {
+		t.Errorf("close: %v; %d acknowledged", err, p.Acked())
+	}
+	got, _ := collect(t, w.stream(t, "log").Read(t.Context(), ""), nil)
+	same(t, got, want.String())
+}
+
+// A producer that closes its stream does so once, whichever answer is lost.
+func testProducerEnd(t *testing.T, w *world) {
+	for lost := range 4 {
+		for _, last := range []string{"", `"last"`} {
+			id := fmt.Sprint("log", lost, len(last))
+			w.create(t, id, asJSON, "")
+			proxy := clienttest.NewProxy(t, w.URL())
+			fates := make([]clienttest.Fate, 2*lost+1)
+			fates[lost] = clienttest.Lose
+			fates[2*lost] = clienttest.Tear
+			proxy.Fail(in(fates...))
+			p := produce(t, w.at(t, proxy.URL(), id, client.Options{}), client.ProducerOptions{ContentType: asJSON, BatchBytes: 4})
+			want := ""
+			for i := range 3 {
+				if err := p.Append(t.Context(), fmt.Append(nil, 100+i)); err != nil {
+					t.Fatal(err)
+				}
+				want += fmt.Sprintln(100 + i)
+			}
+			if last != "" {
+				if err := p.Flush(deadline(t)); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Append(t.Context(), []byte(last)); err != nil {
+					t.Fatal(err)
+				}
+				want += last + "\n"
+			}
+			if err := p.End(deadline(t)); err != nil || p.Err() != nil {
+				t.Errorf("answer %d lost: %v, %v", lost, err, p.Err())
+			}
+			if err := p.End(t.Context()); !errors.Is(err, client.ErrProducerClosed) {
+				t.Errorf("end again: %v", err)
+			}
+			got, page := collect(t, w.stream(t, id).Read(t.Context(), ""), nil)
+			if same(t, got, want); !page.Closed {
+				t.Error("the stream is open")
+			}
+		}
+	}
+}
+
+func testProducerBusy(t *testing.T, w *world) {
+	w.create(t, "log", asJSON, "")
+	s := w.at(t, busy(t, w.URL()), "log", client.Options{})
+	p := produce(t, s, client.ProducerOptions{ContentType: asJSON, InFlight: 4, BatchBytes: 10})
+	var want strings.Builder
+	for i := range 100 {
+		if err := p.Append(deadline(t), fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&want, i)
+	}
+	if err := p.End(deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := collect(t, w.stream(t, "log").Read(t.Context(), ""), nil)
 	same(t, got, want.String())
 }

@@ -3,6 +3,7 @@ package clienttest
 import (
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -31,15 +32,16 @@ type Proxy struct {
 	ended bool
 }
 
-// NewProxy opens a proxy of the server at an address, that ends with the test. It
+// NewProxy opens a proxy of the server whose root is given, that ends with the test. It
 // passes everything until it is told otherwise.
-func NewProxy(t testing.TB, s *Server) *Proxy {
+func NewProxy(t testing.TB, root string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{target: s.address, listener: l, conns: make(map[net.Conn]bool), fate: func() Fate { return Pass }}
+	target := strings.TrimPrefix(root, "http://")
+	p := &Proxy{target: target, listener: l, conns: make(map[net.Conn]bool), fate: func() Fate { return Pass }}
 	p.running.Add(1)
 	go p.accept()
 	t.Cleanup(func() {

@@ -27,10 +27,13 @@ import (
 type Options struct {
 	API  api.Options
 	Tier tier.Options
+	// Cold: what a request has written to a stream of the bucketed surface is in the
+	// cold tier alone before it is answered.
+	Cold bool
 }
 
 // Server is a server on a port of this machine. Its data are in memory, and survive
-// Restart.
+// Restart and Crash.
 type Server struct {
 	o       Options
 	disk    *disk.Disk
@@ -41,6 +44,7 @@ type Server struct {
 	cold      *cold.Store
 	compactor *compactor.Compactor
 	api       *api.Server
+	gate      *gate
 	http      *http.Server
 	served    chan error
 }
@@ -96,7 +100,12 @@ func (s *Server) start() (err error) {
 	a := s.o.API
 	a.Store = tier.New(t)
 	s.api = api.New(a)
-	s.http = api.NewHTTPServer(s.api.Handler(), a)
+	handler := s.api.Handler()
+	if s.o.Cold {
+		handler = s.evicting(handler)
+	}
+	s.gate = &gate{next: handler}
+	s.http = api.NewHTTPServer(s.gate, a)
 	address := s.address
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -119,9 +128,15 @@ func (s *Server) Close() error {
 	if s.http.Shutdown(grace) != nil {
 		s.http.Close()
 	}
+	return s.end()
+}
+
+// end closes the parts below HTTP once no handler uses them.
+func (s *Server) end() error {
 	if err := <-s.served; err != http.ErrServerClosed {
 		return err
 	}
+	s.gate.close()
 	s.cold.Close()
 	return s.hot.Close()
 }
@@ -132,6 +147,20 @@ func (s *Server) Restart(between func()) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
+	between()
+	return s.start()
+}
+
+// Crash is Restart after a loss of power: connections break, whatever was not synced is
+// gone.
+func (s *Server) Crash(between func()) error {
+	s.http.Close()
+	after := s.disk.Crash()
+	s.api.Drain()
+	if err := s.end(); err != nil { // what it still writes, nobody will see
+		return err
+	}
+	s.disk = after
 	between()
 	return s.start()
 }

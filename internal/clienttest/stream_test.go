@@ -13,19 +13,14 @@ import (
 	"firn/pkg/stream"
 )
 
-func TestCreate(t *testing.T) {
+// Names that only firn's two surfaces spell lead to a stream.
+func TestNames(t *testing.T) {
 	c := connect(t, clienttest.Serve(t, clienttest.Options{}).URL(), client.Options{})
 	ctx := t.Context()
 	for _, n := range []stream.Name{{Bucket: "demo", ID: "ä b+c%?#"}, {Bucket: "default", ID: "a/b c/d"}, {Bucket: "default", ID: "streams"}} {
 		s := c.Stream(n)
-		if made, err := s.Create(ctx, client.CreateOptions{}); err != nil || !made.New || made.ContentType != asBinary {
+		if made, err := s.Create(ctx, client.CreateOptions{}); err != nil || !made.New {
 			t.Errorf("%s: %+v, %v", n, made, err)
-		}
-		if made, err := s.Create(ctx, client.CreateOptions{}); err != nil || made.New {
-			t.Errorf("%s again: %+v, %v", n, made, err)
-		}
-		if _, err := s.Create(ctx, client.CreateOptions{ContentType: asJSON}); !errors.Is(err, stream.ErrExists) {
-			t.Errorf("%s of another type: %v", n, err)
 		}
 		byURL, err := client.NewStream(s.URL(), client.Options{HTTP: clienttest.NewHTTP(t)})
 		if err != nil {
@@ -34,11 +29,43 @@ func TestCreate(t *testing.T) {
 		if _, err := byURL.Append(ctx, []byte("x"), client.AppendOptions{}); err != nil {
 			t.Errorf("%s: %v", s.URL(), err)
 		}
+		fork := c.Stream(stream.Name{Bucket: "demo", ID: "fork"})
+		if _, err := fork.Create(ctx, client.CreateOptions{Fork: &client.Fork{Source: s}}); err != nil {
+			t.Errorf("fork of %s: %v", n, err)
+		}
+		got, _ := collect(t, fork.Read(ctx, ""), nil)
+		same(t, got, "x")
+		for _, s := range []*client.Stream{fork, s} {
+			if err := s.Delete(ctx); err != nil {
+				t.Errorf("delete %s: %v", s.URL(), err)
+			}
+		}
+	}
+}
+
+func testCreate(t *testing.T, w *world) {
+	ctx := t.Context()
+	for _, id := range []string{"log", "ä b+c%?#"} {
+		s := w.stream(t, id)
+		if made, err := s.Create(ctx, client.CreateOptions{}); err != nil || !made.New || made.ContentType != asBinary || made.Closed {
+			t.Errorf("%s: %+v, %v", id, made, err)
+		}
+		if made, err := s.Create(ctx, client.CreateOptions{}); err != nil || made.New {
+			t.Errorf("%s again: %+v, %v", id, made, err)
+		}
+		_, err := s.Create(ctx, client.CreateOptions{ContentType: asJSON})
+		w.refused(t, "of another type", err, 409, stream.ErrExists)
+		if _, err := s.Append(ctx, []byte("x"), client.AppendOptions{}); err != nil {
+			t.Errorf("%s: %v", s.URL(), err)
+		}
 		if err := s.Delete(ctx); err != nil {
-			t.Errorf("delete %s: %v", n, err)
+			t.Errorf("delete %s: %v", id, err)
 		}
 		if _, err := s.Head(ctx); !errors.Is(err, stream.ErrNotFound) {
-			t.Errorf("%s after delete: %v", n, err)
+			t.Errorf("%s after delete: %v", id, err)
+		}
+		if err := s.Delete(ctx); !errors.Is(err, stream.ErrNotFound) {
+			t.Errorf("delete %s again: %v", id, err)
 		}
 	}
 
@@ -46,32 +73,44 @@ func TestCreate(t *testing.T) {
 	for id, o := range map[string]client.CreateOptions{
 		"ttl": {TTL: 59*time.Second + 1}, "at": {ExpiresAt: ends}, "closed": {Closed: true, Data: []byte("all")},
 	} {
-		s := c.Stream(stream.Name{Bucket: "demo", ID: id})
+		s := w.stream(t, id)
 		made, err := s.Create(ctx, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		info, err := s.Head(ctx)
 		if err != nil || info.TTL != map[string]time.Duration{"ttl": time.Minute}[id] || info.Closed != (id == "closed") ||
-			made.Closed != info.Closed || info.ExpiresAt.Equal(ends) != (id == "at") || info.Tail != made.Tail {
+			made.Closed != info.Closed || info.ExpiresAt.Equal(ends) != (id == "at") || info.Tail != made.Tail || info.Snapshot != "" {
 			t.Errorf("%s: %+v, %+v, %v", id, made, info, err)
+		}
+		if again, err := s.Create(ctx, o); err != nil || again.New {
+			t.Errorf("%s again: %+v, %v", id, again, err)
 		}
 	}
 }
 
-func TestFork(t *testing.T) {
-	server := clienttest.Serve(t, clienttest.Options{})
-	c := connect(t, server.URL(), client.Options{})
-	source := create(t, c, "source ü", asJSON, `[1,2]`)
-	at, err := source.AppendJSON(t.Context(), []int{3}, "four")
+// Creating is repeated: that the first attempt was done is no conflict.
+func testCreateLost(t *testing.T, w *world) {
+	proxy := clienttest.NewProxy(t, w.URL())
+	proxy.Fail(in(clienttest.Lose))
+	s := w.at(t, proxy.URL(), "log", client.Options{})
+	made, err := s.Create(t.Context(), client.CreateOptions{ContentType: asJSON, Data: []byte("[1,2]")})
+	if err != nil || made.New {
+		t.Errorf("got %+v, %v", made, err)
+	}
+	got, _ := collect(t, s.Read(t.Context(), ""), nil)
+	same(t, got, "1\n2\n")
+}
+
+func testFork(t *testing.T, w *world) {
+	ctx := t.Context()
+	source := w.create(t, "source ü", asJSON, `[1,2]`)
+	at, err := source.AppendJSON(ctx, []int{3}, "four")
 	if err != nil {
 		t.Fatal(err)
 	}
 	add(t, source, asJSON, `[5,6]`)
-	flat := c.Stream(stream.Name{Bucket: "default", ID: "x/y"})
-	if _, err := flat.Create(t.Context(), client.CreateOptions{ContentType: asJSON, Data: []byte(`[9]`)}); err != nil {
-		t.Fatal(err)
-	}
+	var forks []*client.Stream
 	for i, f := range []struct {
 		fork client.Fork
 		want string
@@ -79,42 +118,55 @@ func TestFork(t *testing.T) {
 		{client.Fork{Source: source}, "1\n2\n[3]\n\"four\"\n5\n6\n"},
 		{client.Fork{Source: source, Offset: at}, "1\n2\n[3]\n\"four\"\n"},
 		{client.Fork{Source: source, Offset: at, Sub: 1}, "1\n2\n[3]\n\"four\"\n5\n"},
-		{client.Fork{Source: flat}, "9\n"},
 	} {
-		s := c.Stream(stream.Name{Bucket: "demo", ID: fmt.Sprint("fork", i)})
-		if made, err := s.Create(t.Context(), client.CreateOptions{Fork: &f.fork}); err != nil || made.ContentType != asJSON {
+		s := w.stream(t, fmt.Sprint("fork", i))
+		made, err := s.Create(ctx, client.CreateOptions{Fork: &f.fork})
+		if err != nil || made.ContentType != asJSON {
 			t.Fatalf("fork %d: %+v, %v", i, made, err)
 		}
-		got, _ := collect(t, s.Read(t.Context(), client.Beginning), nil)
+		got, last := collect(t, s.Read(ctx, client.Beginning), nil)
 		same(t, got, f.want)
+		if last.Next != made.Tail {
+			t.Errorf("fork %d ends at %s, was created up to %s", i, last.Next, made.Tail)
+		}
+		add(t, s, asJSON, `"own"`)
+		got, _ = collect(t, s.Read(ctx, made.Tail), nil)
+		same(t, got, "\"own\"\n")
+		forks = append(forks, s)
 	}
-	if err := source.Delete(t.Context()); err != nil {
+	if err := source.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.Get(t.Context(), client.Beginning); !errors.Is(err, stream.ErrGone) {
+	if _, err := source.Get(ctx, client.Beginning); !errors.Is(err, stream.ErrGone) {
 		t.Errorf("a deleted source: %v", err)
 	}
+	if err := w.Crash(func() {}); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := collect(t, forks[1].Read(ctx, ""), nil)
+	same(t, got, "1\n2\n[3]\n\"four\"\n\"own\"\n")
+	_, err = w.stream(t, "orphan").Create(ctx, client.CreateOptions{Fork: &client.Fork{Source: w.stream(t, "absent")}})
+	w.refused(t, "a fork of nothing", err, 404, stream.ErrForkSourceNotFound)
 }
 
-func TestAppendErrors(t *testing.T) {
-	c := connect(t, clienttest.Serve(t, clienttest.Options{}).URL(), client.Options{})
-	s := create(t, c, "log", asText, "")
+func testAppendErrors(t *testing.T, w *world) {
+	s := w.create(t, "log", asText, "")
 	ctx := t.Context()
 	if _, err := s.Append(ctx, []byte("a"), client.AppendOptions{ContentType: asText, Seq: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct {
-		data string
-		o    client.AppendOptions
-		is   error
+		data   string
+		o      client.AppendOptions
+		status int
+		is     error
 	}{
-		{"a", client.AppendOptions{ContentType: asText, Seq: "b"}, stream.ErrSeqRegression},
-		{"a", client.AppendOptions{ContentType: asJSON}, stream.ErrContentType},
-		{"", client.AppendOptions{}, stream.ErrEmptyBody},
+		{"a", client.AppendOptions{ContentType: asText, Seq: "b"}, 409, stream.ErrSeqRegression},
+		{"a", client.AppendOptions{ContentType: asJSON}, 409, stream.ErrContentType},
+		{"", client.AppendOptions{}, 400, stream.ErrEmptyBody},
 	} {
-		if _, err := s.Append(ctx, []byte(bad.data), bad.o); !errors.Is(err, bad.is) {
-			t.Errorf("%q %+v: %v", bad.data, bad.o, err)
-		}
+		_, err := s.Append(ctx, []byte(bad.data), bad.o)
+		w.refused(t, fmt.Sprintf("%q %+v", bad.data, bad.o), err, bad.status, bad.is)
 	}
 	if _, err := s.AppendJSON(ctx); !errors.Is(err, stream.ErrEmptyArray) {
 		t.Errorf("no messages: %v", err)
@@ -130,12 +182,80 @@ func TestAppendErrors(t *testing.T) {
 	if closed, ok := errors.AsType[*client.ClosedError](err); !ok || closed.Final != final {
 		t.Errorf("append to a closed stream: %v", err)
 	}
+	_, err = s.Get(ctx, "x")
+	w.refused(t, "a malformed offset", err, 400, stream.ErrOffsetMalformed)
+	absent := w.stream(t, "absent")
+	for name, err := range map[string]error{
+		"append": second(absent.Append(ctx, []byte("a"), client.AppendOptions{})), "get": second(absent.Get(ctx, "")),
+		"head": second(absent.Head(ctx)), "end": second(absent.End(ctx)), "delete": absent.Delete(ctx),
+	} {
+		if !errors.Is(err, stream.ErrNotFound) {
+			t.Errorf("%s of no stream: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Errors tell all that the server said.
+func testErrorCodes(t *testing.T, w *world) {
+	s := w.create(t, "log", asText, "")
+	final, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Append(t.Context(), []byte("a"), client.AppendOptions{ContentType: asText})
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Status != 409 || e.Code != "stream_closed" || e.Header.Get("Stream-Next-Offset") != string(final) {
+	if !ok || e.Status != 409 || e.Code != "stream_closed" || e.Detail == "" || e.Header.Get("Stream-Next-Offset") != string(final) {
 		t.Errorf("got %+v", e)
 	}
-	if _, err := s.Get(ctx, "x"); !errors.Is(err, stream.ErrOffsetMalformed) {
-		t.Errorf("a malformed offset: %v", err)
+}
+
+// A long stream is what was written, read from everywhere.
+func testRead(t *testing.T, w *world) {
+	ctx := t.Context()
+	want := bulk(3 << 20)
+	lines := strings.SplitAfter(want, "\n")
+	lines = lines[:len(lines)-1] // what follows the last line end is none
+	for _, contentType := range []string{asJSON, asBinary, asText} {
+		s := w.create(t, strings.ReplaceAll(contentType, "/", "-"), contentType, "")
+		type place struct {
+			at     client.Offset
+			behind int
+		}
+		places := []place{{client.Beginning, 0}}
+		for at, behind := 0, 0; at < len(lines); {
+			n := min(len(lines)-at, len(lines)/7)
+			piece := strings.Join(lines[at:at+n], "")
+			if behind += len(piece); contentType == asJSON {
+				piece = "[" + strings.Join(lines[at:at+n], ",") + "]"
+			}
+			// A hot tier may be too small for all of it, for a while.
+			tail, err := s.Append(ctx, []byte(piece), client.AppendOptions{ContentType: contentType})
+			for errors.Is(err, stream.ErrHotFull) && ctx.Err() == nil {
+				tail, err = s.Append(ctx, []byte(piece), client.AppendOptions{ContentType: contentType})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			places = append(places, place{tail, behind})
+			at += n
+		}
+		for _, crashed := range []bool{false, true} {
+			for _, p := range places {
+				got, last := collect(t, s.Read(ctx, p.at), nil)
+				same(t, got, want[p.behind:])
+				if !last.UpToDate || last.Closed || last.Next != places[len(places)-1].at || last.ContentType != contentType {
+					t.Errorf("from %s to %s, up to date: %v", p.at, last.Next, last.UpToDate)
+				}
+			}
+			if crashed {
+				break
+			}
+			if err := w.Crash(func() {}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -263,7 +263,7 @@ func TestSyncOvertaken(t *testing.T) {
 // Whatever breaks off, no step is applied that did not arrive whole.
 func TestSyncBroken(t *testing.T) {
 	server := clienttest.Serve(t, clienttest.Options{})
-	proxy := clienttest.NewProxy(t, server)
+	proxy := clienttest.NewProxy(t, server.URL())
 	c := connect(t, server.URL(), client.Options{})
 	s := create(t, c, "log", asJSON, "")
 	want := bulk(1 << 20)

@@ -119,6 +119,18 @@ func unlucky(n int) func() clienttest.Fate {
 	}
 }
 
+// in returns the fates one after the other; then all passes.
+func in(fates ...clienttest.Fate) func() clienttest.Fate {
+	return func() clienttest.Fate {
+		if len(fates) == 0 {
+			return clienttest.Pass
+		}
+		f := fates[0]
+		fates = fates[1:]
+		return f
+	}
+}
+
 // same reports the first difference of two long texts.
 func same(t *testing.T, got, want string) {
 	t.Helper()

@@ -111,6 +111,19 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%d %s %s: %v", c.status, c.header, c.body, err)
 		}
 	}
+	long := strings.Repeat("é", 150)
+	for _, c := range []struct{ header, body, says string }{
+		{"Content-Type: text/plain; charset=utf-8", " Sequence conflict\nmore", "Sequence conflict (409)"},
+		{"Content-Type: text/plain", long, long[:200] + " (409)"},
+		{"Content-Type: text/plain", "", "server answered 409 Conflict"},
+		{"Content-Type: text/html", "<html>", "server answered 409 Conflict"},
+		{"Content-Type: application/problem+json", `{"code":"stream_exists","detail":"it is there"}`, "it is there (409 stream_exists)"},
+	} {
+		_, st := serve(t, client.Options{}, reply{status: 409, header: c.header, body: c.body})
+		if _, err := st.Get(t.Context(), ""); err == nil || err.Error() != c.says {
+			t.Errorf("%s %q: %v", c.header, c.body, err)
+		}
+	}
 	st, err := client.NewStream("http://127.0.0.1:1/s", client.Options{Retry: client.Retry{GiveUp: -1}})
 	if err != nil {
 		t.Fatal(err)

@@ -215,7 +215,7 @@ func (p *Producer) post(b *batch, unsure bool) error {
 		return err
 	}
 	defer drain(resp)
-	if _, err := nextOffset(resp.Header); err != nil {
+	if _, err := nextOffset(resp.Header); err != nil && resp.Header.Get("Producer-Seq") == "" {
 		return err // whoever said yes, it was no stream
 	}
 	return p.explained(b, resp, unsure)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"firn/pkg/stream"
@@ -52,7 +54,8 @@ type Error struct {
 	Status int
 	// Code is stable; it is empty if the server has no such codes, as in answers to
 	// HEAD, or if something in between answered.
-	Code   string
+	Code string
+	// Detail says it to people; of an answer in plain text it is the first line.
 	Detail string
 	Header http.Header
 	// RetryAfter is when the same request may succeed; 0 if the server did not say.
@@ -63,8 +66,10 @@ type Error struct {
 
 func (e *Error) Error() string {
 	switch {
-	case e.Detail != "":
+	case e.Detail != "" && e.Code != "":
 		return fmt.Sprintf("%s (%d %s)", e.Detail, e.Status, e.Code)
+	case e.Detail != "":
+		return fmt.Sprintf("%s (%d)", e.Detail, e.Status)
 	case e.Code != "":
 		return fmt.Sprintf("server answered %d %s", e.Status, e.Code)
 	case e.Unwrap() != nil:
@@ -146,6 +151,9 @@ var ofCode = map[string]error{
 // maxProblem bounds what is read of an error's body, in bytes.
 const maxProblem = 64 << 10
 
+// maxDetail bounds what is told of an error's body in plain text, in bytes.
+const maxDetail = 200
+
 // ReadError makes an [Error] of an answer. It reads the body but does not close it.
 func ReadError(resp *http.Response) *Error {
 	e := &Error{Status: resp.StatusCode, Header: resp.Header}
@@ -156,6 +164,9 @@ func ReadError(resp *http.Response) *Error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err == nil && json.Unmarshal(body, &p) == nil {
 		e.Code, e.Detail = p.Code, p.Detail
+	} else if t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); t == "text/plain" {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(body[:min(len(body), maxDetail)])), "\n")
+		e.Detail = strings.ToValidUTF8(line, "")
 	}
 	if s, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second

@@ -241,3 +241,22 @@ func TestSharedEpoch(t *testing.T) {
 		t.Errorf("in the middle: %v", err)
 	}
 }
+
+// Not every server says with a duplicate where the stream ends; whoever says nothing of
+// the producer was none.
+func TestDuplicateWithoutOffset(t *testing.T) {
+	for header, known := range map[string]bool{"Producer-Epoch: 0\nProducer-Seq: 0": true, "X-Id: 9": false} {
+		_, s := serve(t, client.Options{Retry: client.Retry{First: time.Millisecond}},
+			reply{status: 500}, reply{status: 204, header: header})
+		p, err := s.NewProducer(client.ProducerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Append(t.Context(), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(t.Context()); (err == nil) != known || !known && !errors.Is(err, client.ErrAnswer) {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+}
