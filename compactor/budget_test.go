@@ -80,12 +80,18 @@ func TestSealsByAge(t *testing.T) {
 	r.marks("a", 0, 16, 16)
 }
 
+// Closed streams are sealed at once, but small ones wait to share an object.
 func TestClosedStreamsAreSealedAtOnce(t *testing.T) {
-	r := newRig(t, setup{})
-	r.create("a", "small")
+	r := newRig(t, setup{policy: compactor.Policy{Target: 100, MaxAge: time.Minute}})
+	r.create("a", letters(25))
+	r.create("b", letters(24))
 	r.closeStream("a")
+	r.closeStream("b")
 	r.pass()
-	r.marks("a", 0, 5, 5)
+	r.marks("a", 0, 25, 25)
+	r.marks("b", 0, 0, 24)
+	r.wait(time.Minute)
+	r.marks("b", 0, 24, 24)
 }
 
 // While the hot tier cannot be brought down otherwise, the oldest streams are sealed
@@ -177,7 +183,7 @@ func TestObjectStoreThatRefusesOneStreamDoesNotStopOthers(t *testing.T) {
 		r.create(fmt.Sprint(i), letters(150))
 	}
 	v := r.hot.View()
-	ready, err := v.Ready(1)
+	ready, err := v.Ready(0, 1)
 	r.must(err)
 	first, err := v.Incarnation(ready[0])
 	v.Close()

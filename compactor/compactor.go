@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"firn/pkg/segment"
 	"firn/pkg/stream"
 	"firn/tier/hot"
 )
-
-// candidates bounds how many streams one pass seals from.
-const candidates = 256
 
 // Compactor runs the steps. Its exported methods may be called concurrently, also
 // while Run runs.
@@ -34,8 +28,11 @@ type Compactor struct {
 	reclaimed time.Time
 	swept     time.Time
 
-	mu      sync.Mutex
-	backoff map[stream.ID]*backoff // streams whose last seal failed
+	mu sync.Mutex // guards what follows
+	// readyFrom is the stream with which the next pass begins among those that are
+	// ready: some that fill up again and again are not to keep others waiting.
+	readyFrom stream.ID
+	backoff   map[stream.ID]*backoff // streams whose last seal failed
 	// late are the streams at which the last pass met trouble of the object store.
 	// They come last in the next one, in case the trouble is with them alone.
 	late    map[stream.ID]bool
@@ -122,78 +119,6 @@ func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(errs...)
 }
 
-// seal seals one segment of each stream that is due. One that fails is left alone
-// for a while, so that it does not keep the others waiting.
-func (c *Compactor) seal(ctx context.Context) (bool, error) {
-	ids, err := c.plan()
-	if err != nil || len(ids) == 0 {
-		return false, err
-	}
-	// An owner that was superseded must not change anything any more.
-	if err := c.opts.Cold.CheckOwner(ctx); err != nil {
-		return false, err
-	}
-	// Trouble with one stream does not stop the others, an outage does.
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(c.opts.Concurrency)
-	var sealed atomic.Uint64
-	for _, id := range ids {
-		if gctx.Err() != nil {
-			break
-		}
-		g.Go(func() error {
-			n, err := c.sealOne(gctx, id)
-			sealed.Add(n)
-			return c.judge(gctx, id, err)
-		})
-	}
-	err = g.Wait()
-	return sealed.Load() > 0, err
-}
-
-// plan lists the streams to seal from: those with enough bytes or an end, those
-// with old bytes, and, while the hot tier cannot be brought down to its budget
-// otherwise, those with the oldest ones.
-func (c *Compactor) plan() ([]stream.ID, error) {
-	v := c.hot.View()
-	defer v.Close()
-	c.relieve(v)
-	ready, err := v.Ready(candidates)
-	if err != nil {
-		return nil, err
-	}
-	oldest, err := v.Unsealed(0, candidates)
-	if err != nil {
-		return nil, err
-	}
-	p, now := c.opts.Policy, c.hot.Now()
-	var ids []stream.ID
-	seen := make(map[stream.ID]bool)
-	take := func(id stream.ID) {
-		if !seen[id] && !c.resting(id) {
-			ids = append(ids, id)
-		}
-		seen[id] = true
-	}
-	for _, id := range ready {
-		take(id)
-	}
-	short := p.short(c.hot.HotBytes(), c.hot.UnsealedBytes())
-	for _, a := range oldest {
-		if !p.aged(a.Ms, now) && short == 0 {
-			break
-		}
-		if c.resting(a.ID) {
-			continue // others have to make up for it
-		}
-		take(a.ID)
-		if rec, err := v.Incarnation(a.ID); err == nil {
-			short -= min(short, rec.Unsealed(), p.Target)
-		}
-	}
-	return c.lateLast(ids), nil
-}
-
 // relieve forgets the failures of streams that have nothing left to seal.
 func (c *Compactor) relieve(v *hot.View) {
 	c.mu.Lock()
@@ -206,21 +131,6 @@ func (c *Compactor) relieve(v *hot.View) {
 	}
 }
 
-// lateLast orders what one pass seals, and begins to note for the next.
-func (c *Compactor) lateLast(ids []stream.ID) []stream.ID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var late []stream.ID
-	ids = slices.DeleteFunc(ids, func(id stream.ID) bool {
-		if c.late[id] {
-			late = append(late, id)
-		}
-		return c.late[id]
-	})
-	clear(c.late)
-	return append(ids, late...)
-}
-
 // resting reports whether a stream is left alone after a failure.
 func (c *Compactor) resting(id stream.ID) bool {
 	c.mu.Lock()
@@ -229,23 +139,32 @@ func (c *Compactor) resting(id stream.ID) bool {
 	return b != nil && time.Now().Before(b.until)
 }
 
-// judge decides what a failed seal means: trouble of the object store stops the
-// pass, trouble of one stream only rests that stream. The first failure of a
-// stream is logged, later ones are counted.
-func (c *Compactor) judge(ctx context.Context, id stream.ID, err error) error {
+// judge decides what a failed step on some streams means: trouble of the object store
+// stops the pass, trouble of the streams only rests them. The first failure of a stream
+// is logged, later ones are counted.
+func (c *Compactor) judge(ctx context.Context, err error, ids ...stream.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil {
-		delete(c.backoff, id)
-		return nil
-	}
-	if ctx.Err() != nil || errors.Is(err, stream.ErrUnavailable) {
-		return err
+	for _, id := range ids {
+		switch {
+		case err == nil:
+			delete(c.backoff, id)
+		case ctx.Err() != nil || errors.Is(err, stream.ErrUnavailable):
+			return err
+		case errors.Is(err, stream.ErrColdUnavailable):
+			c.late[id] = true
+		default:
+			c.rest(id, err)
+		}
 	}
 	if errors.Is(err, stream.ErrColdUnavailable) {
-		c.late[id] = true
 		return err
 	}
+	return nil
+}
+
+// rest leaves a stream alone for a while. The caller holds mu.
+func (c *Compactor) rest(id stream.ID, err error) {
 	b := c.backoff[id]
 	if b == nil {
 		b = &backoff{}
@@ -254,7 +173,6 @@ func (c *Compactor) judge(ctx context.Context, id stream.ID, err error) error {
 	}
 	b.failures++
 	b.until = time.Now().Add(min(time.Second<<min(b.failures, 10), 10*time.Minute))
-	return nil
 }
 
 // note remembers how a pass ended, and logs when that changes.

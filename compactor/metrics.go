@@ -7,16 +7,18 @@ import (
 )
 
 type metrics struct {
-	passes       *prometheus.CounterVec
-	seals        *prometheus.CounterVec
-	sealedBytes  prometheus.Counter
-	objectBytes  prometheus.Counter
-	sealSeconds  prometheus.Histogram
-	evictions    prometheus.Counter
-	evictedBytes prometheus.Counter
-	trimmed      prometheus.Counter
-	swept        prometheus.Counter
-	reclaims     prometheus.Counter
+	passes      *prometheus.CounterVec
+	seals       *prometheus.CounterVec
+	sealedBytes prometheus.Counter
+	// sealedObjects are fewer than the segments: small streams share them.
+	sealedObjects prometheus.Counter
+	objectBytes   prometheus.Counter
+	sealSeconds   prometheus.Histogram
+	evictions     prometheus.Counter
+	evictedBytes  prometheus.Counter
+	trimmed       prometheus.Counter
+	swept         prometheus.Counter
+	reclaims      prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
@@ -37,18 +39,19 @@ func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
 		return m
 	}
 	m := &metrics{
-		passes:       results("firn_compactor_passes_total", "Passes of the compactor by result.", "done", "failed"),
-		seals:        results("firn_compactor_seals_total", "Segments by result: done, failed, or conflict (the stream changed meanwhile).", "done", "failed", "conflict"),
-		sealedBytes:  counter("firn_compactor_sealed_bytes_total", "Stored bytes sealed."),
-		objectBytes:  counter("firn_compactor_sealed_object_bytes_total", "Size of the objects that sealed bytes became."),
-		evictions:    counter("firn_compactor_evictions_total", "Segments whose hot copy was given up."),
-		evictedBytes: counter("firn_compactor_evicted_bytes_total", "Stored bytes whose hot copy was given up."),
-		trimmed:      counter("firn_compactor_trimmed_segments_total", "Segments let go of: below a snapshot, or of a deleted stream."),
-		swept:        counter("firn_compactor_swept_objects_total", "Objects removed from the store."),
-		reclaims:     counter("firn_compactor_reclaims_total", "Compactions that gave evicted space back to the disk."),
+		passes:        results("firn_compactor_passes_total", "Passes of the compactor by result.", "done", "failed"),
+		seals:         results("firn_compactor_seals_total", "Segments by result: done, failed, or conflict (the stream changed meanwhile).", "done", "failed", "conflict"),
+		sealedBytes:   counter("firn_compactor_sealed_bytes_total", "Stored bytes sealed."),
+		sealedObjects: counter("firn_compactor_sealed_objects_total", "Objects that sealed segments were written to."),
+		objectBytes:   counter("firn_compactor_sealed_object_bytes_total", "Size of the objects that sealed bytes became."),
+		evictions:     counter("firn_compactor_evictions_total", "Segments whose hot copy was given up."),
+		evictedBytes:  counter("firn_compactor_evicted_bytes_total", "Stored bytes whose hot copy was given up."),
+		trimmed:       counter("firn_compactor_trimmed_segments_total", "Segments let go of: below a snapshot, or of a deleted stream."),
+		swept:         counter("firn_compactor_swept_objects_total", "Objects removed from the store."),
+		reclaims:      counter("firn_compactor_reclaims_total", "Compactions that gave evicted space back to the disk."),
 	}
 	m.sealSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "firn_compactor_seal_seconds", Help: "Time to build, upload and commit one segment.",
+		Name: "firn_compactor_seal_seconds", Help: "Time to build, upload and commit one object of segments.",
 		Buckets:                     prometheus.ExponentialBuckets(0.005, 2, 14),
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
 	})

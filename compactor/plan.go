@@ -32,6 +32,12 @@ func (p Policy) aged(since, now uint64) bool {
 	return since+uint64(p.MaxAge.Milliseconds()) <= now
 }
 
+// companion reports whether bytes appended at since go along when older ones of other
+// small streams are sealed.
+func (p Policy) companion(since, now uint64) bool {
+	return since+uint64(p.MaxAge.Milliseconds())/2 <= now
+}
+
 // evict chooses, from segments in the order of age, those whose hot copies are to
 // be given up so that the surplus is gone.
 func (p Policy) evict(held []hot.Held, hotBytes, now uint64) []hot.Held {

@@ -11,59 +11,20 @@ import (
 	"firn/tier/hot"
 )
 
-// Sealing is one segment on its way to the cold tier. Its steps are taken in order:
-// Intend, Upload, Commit. After any step but a Commit that returned nil it may be
-// dropped by Abandon, or forgotten in a crash.
+// Sealing is one object of segments on its way to the cold tier. Its steps are taken in
+// order: Intend, Upload, Commit. After any step but a Commit that returned nil it may
+// be dropped by Abandon, or forgotten in a crash.
 type Sealing struct {
-	c      *Compactor
-	id     stream.ID
-	key    string
-	sealed *segment.Sealed
-	size   uint64
-}
+	c       *Compactor
+	ids     []stream.ID
+	key     string
+	sealed  *segment.Sealed
+	content uint64
+	size    uint64
 
-// errFull ends the walk over a stream's values: the segment is large enough.
-var errFull = errors.New("segment is full")
-
-// Build compresses a stream's oldest unsealed bytes, about a target's worth. It
-// returns nil when there are none.
-func (c *Compactor) Build(id stream.ID) (*Sealing, error) {
-	v := c.hot.View()
-	defer v.Close()
-	rec, err := v.Incarnation(id)
-	if errors.Is(err, stream.ErrNotFound) || err == nil && rec.Unsealed() == 0 {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	meta := segment.Meta{
-		Store: c.hot.ID(), Name: rec.Name, Incarnation: rec.ID, Life: rec.Life, Mode: rec.Mode,
-		ContentType: rec.ContentType, CreatedMs: rec.CreatedAt, From: rec.Sealed,
-	}
-	w := c.opts.Encoder.NewWriter(meta)
-	size := uint64(0)
-	err = v.Values(rec.ID, rec.Sealed, rec.Tail, func(ms uint64, payload []byte) error {
-		if err := w.Append(payload, ms); err != nil {
-			return err
-		}
-		size += uint64(len(payload))
-		if size >= c.opts.Policy.Target && (rec.Mode != stream.JSON || payload[len(payload)-1] == '\n') {
-			return errFull
-		}
-		return nil
-	})
-	if err != nil && err != errFull {
-		w.Abort()
-		return nil, fmt.Errorf("read bytes to seal: %w", err)
-	}
-	sealed, err := w.Finish()
-	if err != nil {
-		return nil, fmt.Errorf("build segment: %w", err)
-	}
-	key := c.opts.Cold.SegmentKey(rec.Name, rec.ID, rec.Mode, rec.Sealed, rec.Sealed+size)
-	sealed.Name(key)
-	return &Sealing{c: c, id: id, key: key, sealed: sealed}, nil
+	// What Commit has named.
+	named  uint64 // bytes
+	passed int    // streams that have changed
 }
 
 // Intend records the object in the catalog before it exists.
@@ -80,10 +41,61 @@ func (s *Sealing) Upload(ctx context.Context) (err error) {
 	return err
 }
 
-// Commit names the segment. [hot.ErrConflict] means that the stream has changed so
-// that it does not apply: it is gone, or somebody else has sealed these bytes.
+// Commit names the segments, those of several streams in steps. [hot.ErrConflict] means
+// that the streams have changed so that none applies: they are gone, or somebody else
+// has sealed these bytes.
 func (s *Sealing) Commit(ctx context.Context) error {
-	return s.c.hot.Seal(ctx, hot.Seal{ID: s.id, Ref: s.sealed.Refs[0], Size: s.size})
+	if len(s.ids) == 1 {
+		err := s.c.hot.Seal(ctx, hot.Seal{ID: s.ids[0], Ref: s.sealed.Refs[0], Size: s.size})
+		switch {
+		case err == nil:
+			s.named = s.content
+		case errors.Is(err, hot.ErrConflict):
+			s.passed = 1
+		}
+		return err
+	}
+	parts := make([]hot.Part, len(s.ids))
+	for i, id := range s.ids {
+		parts[i] = hot.Part{ID: id, Ref: s.sealed.Refs[i]}
+	}
+	for len(parts) > 0 {
+		n := min(hot.PackStep, len(parts))
+		if err := s.commitStep(ctx, parts[:n]); err != nil {
+			return err
+		}
+		parts = parts[n:]
+	}
+	if s.named == 0 {
+		return hot.ErrConflict
+	}
+	return nil
+}
+
+// commitStep names some of the segments. It is no error that none of them applies:
+// others may.
+func (s *Sealing) commitStep(ctx context.Context, parts []hot.Part) error {
+	r, err := s.c.hot.SealPack(ctx, hot.SealPack{
+		Pack:  hot.Pack{Object: s.key, Size: s.size, Content: s.content},
+		Parts: parts,
+	})
+	if errors.Is(err, hot.ErrConflict) {
+		s.passed += len(parts)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.passed += len(r.Passed)
+	passed := r.Passed // in the order of the parts
+	for _, p := range parts {
+		if len(passed) > 0 && passed[0] == p.ID {
+			passed = passed[1:]
+			continue
+		}
+		s.named += p.Ref.To - p.Ref.From
+	}
+	return nil
 }
 
 // Abandon gives an intended object to the sweep.
@@ -91,14 +103,14 @@ func (s *Sealing) Abandon(ctx context.Context) error {
 	return s.c.hot.Abandon(context.WithoutCancel(ctx), s.key)
 }
 
-// Release gives the segment's memory back. The Sealing must not be used afterwards.
+// Release gives the object's memory back. The Sealing must not be used afterwards.
 func (s *Sealing) Release() { s.sealed.Release() }
 
-// sealOne takes all steps for one segment of a stream. It reports how many bytes
-// were sealed, 0 when there was nothing to seal or somebody else did it.
-func (c *Compactor) sealOne(ctx context.Context, id stream.ID) (uint64, error) {
+// sealAll takes all steps for one object of streams. It reports how many bytes were
+// sealed, 0 when there was nothing to seal or somebody else did it.
+func (c *Compactor) sealAll(ctx context.Context, ids []stream.ID) (uint64, error) {
 	start := time.Now()
-	s, err := c.Build(id)
+	s, err := c.Build(ids...)
 	if err != nil || s == nil {
 		return 0, err
 	}
@@ -110,25 +122,24 @@ func (c *Compactor) sealOne(ctx context.Context, id stream.ID) (uint64, error) {
 	if err == nil {
 		err = s.Commit(ctx)
 	}
+	c.metrics.seals.WithLabelValues("conflict").Add(float64(s.passed))
 	if err != nil {
 		if aerr := s.Abandon(ctx); aerr != nil {
 			c.log.Warn("cannot abandon segment", "key", s.key, "err", aerr)
 		}
 		if errors.Is(err, hot.ErrConflict) {
-			c.metrics.seals.WithLabelValues("conflict").Inc()
 			return 0, nil
 		}
 		c.metrics.seals.WithLabelValues("failed").Inc()
 		return 0, err
 	}
-	ref := &s.sealed.Refs[0]
-	n := ref.To - ref.From
-	c.metrics.seals.WithLabelValues("done").Inc()
-	c.metrics.sealedBytes.Add(float64(n))
+	c.metrics.seals.WithLabelValues("done").Add(float64(len(s.ids) - s.passed))
+	c.metrics.sealedObjects.Inc()
+	c.metrics.sealedBytes.Add(float64(s.named))
 	c.metrics.objectBytes.Add(float64(s.size))
 	c.metrics.sealSeconds.Observe(time.Since(start).Seconds())
-	c.log.Debug("segment sealed", "stream", id.String(), "from", ref.From, "to", ref.To, "key", s.key)
-	return n, nil
+	c.log.Debug("segments sealed", "streams", len(s.ids), "bytes", s.named, "key", s.key)
+	return s.named, nil
 }
 
 // SealStream seals all bytes that a stream has at the moment. Errors:
@@ -146,7 +157,7 @@ func (c *Compactor) SealStream(ctx context.Context, id stream.ID) error {
 		if err := c.opts.Cold.CheckOwner(ctx); err != nil {
 			return err
 		}
-		if _, err := c.sealOne(ctx, id); err != nil {
+		if _, err := c.sealAll(ctx, []stream.ID{id}); err != nil {
 			return err
 		}
 		if rec, err = c.record(id); err != nil {

@@ -227,8 +227,6 @@ func (c *Catalog) checkIndexes() {
 			c.report(id, "is ready to seal: %t; in that index: %t", s.Ready, c.Ready[id])
 		case s.Ready && !left:
 			c.report(id, "is ready to seal but has nothing unsealed")
-		case left && (s.Closed || s.Deleted) && !s.Ready:
-			c.report(id, "will not grow but is not ready to seal")
 		}
 	}
 	for _, n := range []struct {

@@ -111,30 +111,37 @@ type Aged struct {
 }
 
 // Unsealed returns at most limit streams with unsealed bytes, those with the
-// oldest unsealed byte first, skipping the first skip.
-func (v *View) Unsealed(skip, limit int) ([]Aged, error) {
+// oldest unsealed byte first, after one that an earlier page ended with.
+func (v *View) Unsealed(after Aged, limit int) ([]Aged, error) {
 	var list []Aged
-	err := v.scan([]byte{kindUnsealed}, nil, func(key, _ []byte) (bool, error) {
-		if skip > 0 {
-			skip--
-			return true, nil
-		}
+	err := v.scan([]byte{kindUnsealed}, keyAfter(keyUnsealed(after.Ms, after.ID)), func(key, _ []byte) (bool, error) {
 		list = append(list, Aged{ID: stream.ID(field(key, 9)), Ms: field(key, 1)})
 		return len(list) < limit, nil
 	})
 	return list, err
 }
 
-// Ready returns at most limit streams that have enough unsealed bytes to seal, or
-// are closed and have some.
-func (v *View) Ready(limit int) ([]stream.ID, error) { return v.ids(kindReady, limit) }
+// Small reports whether a stream's unsealed bytes are better sealed together with
+// those of other streams: they are less than a quarter of the target.
+func Small(unsealed, target uint64) bool { return unsealed < target/4 }
+
+// Ready returns at most limit streams after one that have enough unsealed bytes to
+// seal at once: the target, or all that is not small when no more can come.
+func (v *View) Ready(after stream.ID, limit int) ([]stream.ID, error) {
+	return v.ids(kindReady, after, limit)
+}
 
 // Trimmable returns at most limit incarnations that may have segments to let go of.
-func (v *View) Trimmable(limit int) ([]stream.ID, error) { return v.ids(kindTrim, limit) }
+func (v *View) Trimmable(limit int) ([]stream.ID, error) { return v.ids(kindTrim, 0, limit) }
 
-func (v *View) ids(kind byte, limit int) ([]stream.ID, error) {
+// Mergeable returns at most limit streams after one that may have segments to merge.
+func (v *View) Mergeable(after stream.ID, limit int) ([]stream.ID, error) {
+	return v.ids(kindMerge, after, limit)
+}
+
+func (v *View) ids(kind byte, after stream.ID, limit int) ([]stream.ID, error) {
 	var list []stream.ID
-	err := v.scan([]byte{kind}, nil, func(key, _ []byte) (bool, error) {
+	err := v.scan([]byte{kind}, keyAfter(keyOf(kind, after)), func(key, _ []byte) (bool, error) {
 		list = append(list, stream.ID(field(key, 1)))
 		return len(list) < limit, nil
 	})
@@ -220,6 +227,19 @@ func (v *View) HasObject(except string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// Peek is [View.Incarnation] for who looks at every stream once: it leaves the cache of
+// records to those that are used.
+func (v *View) Peek(id stream.ID) (*Record, error) {
+	v.t.mu.Lock()
+	if e := v.t.byID[id]; e != nil && e.since <= v.s.seq {
+		rec := e.rec
+		v.t.mu.Unlock()
+		return rec, nil
+	}
+	v.t.mu.Unlock()
+	return loadRecord(v.s.snap, id)
 }
 
 // Forks returns at most limit direct forks of an incarnation.

@@ -134,7 +134,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 func (s *Store) OldestUnsealed() time.Duration {
 	v := s.View()
 	defer v.Close()
-	list, err := v.Unsealed(0, 1)
+	list, err := v.Unsealed(Aged{}, 1)
 	if err != nil || len(list) == 0 {
 		return 0
 	}

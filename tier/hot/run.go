@@ -80,17 +80,6 @@ func (s *Store) RunOf(v *View, rec *Record) (Run, error) {
 	return runOf(v.s.snap, rec, s.opts.SealTarget)
 }
 
-// Mergeable returns at most limit streams after one that may have segments to merge,
-// in order.
-func (v *View) Mergeable(after stream.ID, limit int) ([]stream.ID, error) {
-	var list []stream.ID
-	err := v.scan([]byte{kindMerge}, keyAfter(keyMerge(after)), func(key, _ []byte) (bool, error) {
-		list = append(list, stream.ID(field(key, 1)))
-		return len(list) < limit, nil
-	})
-	return list, err
-}
-
 // Sparse returns at most limit objects after one of which less than half is named.
 func (v *View) Sparse(after string, limit int) ([]string, error) {
 	var list []string

@@ -158,7 +158,8 @@ func (t *txn) write(id stream.ID, d *draft) error {
 	t.count(d.rec, +1)
 	if d.rec != nil {
 		u := d.rec.Unsealed()
-		d.rec.Ready = u >= t.limits.sealTarget || u > 0 && (d.rec.Closed || d.rec.Deleted)
+		ended := d.rec.Closed || d.rec.Deleted
+		d.rec.Ready = u >= t.limits.sealTarget || u > 0 && ended && !Small(u, t.limits.sealTarget)
 	}
 	if err := t.reindex(d); err != nil {
 		return err
