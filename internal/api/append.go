@@ -15,11 +15,18 @@ func (s *Server) appendStream(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req := tier.AppendRequest{Name: name, Close: wantsClosed(r.Header)}
+	req := tier.AppendRequest{Name: name}
+	if req.Close, err = wantsClosed(r.Header); err != nil {
+		return err
+	}
 	if req.Producer, err = parseProducer(r.Header); err != nil {
 		return err
 	}
 	if req.Seq, err = parseSeq(r.Header); err != nil {
+		return err
+	}
+	contentType, _, err := once(r.Header, headerContentType)
+	if err != nil {
 		return err
 	}
 	body, err := s.bodies.read(a, r)
@@ -29,7 +36,7 @@ func (s *Server) appendStream(a *answer, r *http.Request) error {
 	defer body.release()
 	req.Body = body.bytes
 	if len(req.Body) > 0 {
-		req.ContentType = r.Header.Get(headerContentType)
+		req.ContentType = contentType
 		if req.ContentType == "" {
 			return errContentTypeMissing
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -15,12 +16,12 @@ func (s *Server) createStream(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req := tier.CreateRequest{Name: name, Closed: wantsClosed(r.Header)}
-	if types := r.Header[headerContentType]; types != nil {
-		if err := checkContentType(types[0]); err != nil {
-			return err
-		}
-		req.ContentType = types[0]
+	req := tier.CreateRequest{Name: name}
+	if req.Closed, err = wantsClosed(r.Header); err != nil {
+		return err
+	}
+	if req.ContentType, err = parseContentType(r.Header); err != nil {
+		return err
 	}
 	if req.Lifetime, err = parseLifetime(r.Header); err != nil {
 		return err
@@ -53,9 +54,18 @@ func (s *Server) createStream(a *answer, r *http.Request) error {
 }
 
 // wantsClosed: any value but "true" counts as absent (B§4.1).
-func wantsClosed(h http.Header) bool {
-	v := h[headerClosed]
-	return len(v) == 1 && strings.EqualFold(v[0], "true")
+func wantsClosed(h http.Header) (bool, error) {
+	v, _, err := once(h, headerClosed)
+	return strings.EqualFold(v, "true"), err
+}
+
+// parseContentType reads a Content-Type, "" when there is none.
+func parseContentType(h http.Header) (string, error) {
+	v, given, err := once(h, headerContentType)
+	if err == nil && given {
+		err = checkContentType(v)
+	}
+	return v, err
 }
 
 // checkContentType knows the types that nearly every request has without parsing them.
@@ -69,34 +79,33 @@ func checkContentType(s string) error {
 
 // parseFork reads the fork headers, nil when the request does not fork.
 func parseFork(h http.Header) (*tier.ForkRequest, error) {
-	from, at, sub := h[headerForkedFrom], h[headerForkOffset], h[headerForkSubOffset]
-	if from == nil {
-		if at != nil || sub != nil {
+	from, forks, err := once(h, headerForkedFrom)
+	at, anchored, err2 := once(h, headerForkOffset)
+	sub, shifted, err3 := once(h, headerForkSubOffset)
+	if err = cmp.Or(err, err2, err3); err != nil {
+		return nil, err
+	}
+	if !forks {
+		if anchored || shifted {
 			return nil, errForkHeaders
 		}
 		return nil, nil
 	}
-	if len(from) != 1 {
-		return nil, errForkedFrom
-	}
-	source, err := nameOfPath(from[0])
+	source, err := nameOfPath(from)
 	if err != nil {
 		return nil, err
 	}
 	fork := &tier.ForkRequest{Source: source}
-	if at != nil {
-		if len(at) != 1 {
-			return nil, stream.ErrOffsetMalformed
-		}
-		o, err := stream.ParseOffset(at[0])
+	if anchored {
+		o, err := stream.ParseOffset(at)
 		if err != nil {
 			return nil, err
 		}
 		fork.Offset = &o
 	}
-	if sub != nil {
+	if shifted {
 		n, ok := parseCanonical(sub, stream.MaxProducerNumber)
-		if !ok || n > 0 && at == nil {
+		if !ok || n > 0 && !anchored {
 			return nil, errForkSubOffset
 		}
 		fork.SubOffset = n

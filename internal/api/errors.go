@@ -1,6 +1,11 @@
 package api
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"firn/pkg/stream"
+)
 
 // Errors of requests that the store never sees.
 var (
@@ -30,8 +35,10 @@ var (
 	errLimit = errors.New("limit must be from 1 to 1000")
 	// errContentTypeMissing: an append with bytes but without their type (B§5.2).
 	errContentTypeMissing = errors.New("append has no content type")
+	// errHeaderRepeated: two values of which nobody knows which one was meant.
+	errHeaderRepeated = errors.New("a header that may be given once is repeated")
 	// errTTL: not a plain non-negative integer (B§5.1).
-	errTTL = errors.New("Stream-TTL must be a non-negative integer of seconds without leading zeros")
+	errTTL = fmt.Errorf("Stream-TTL must be an integer of seconds from 0 to %d without leading zeros", uint64(stream.MaxTTL))
 	// errExpiresAt: not RFC 3339 (B§5.1).
 	errExpiresAt = errors.New("Stream-Expires-At must be an RFC 3339 timestamp")
 	// errLifetimeTwice: both kinds of lifetime (B§5.1).
@@ -44,11 +51,11 @@ var (
 	errForkSubOffset = errors.New("Stream-Fork-Sub-Offset must be a non-negative integer, and needs Stream-Fork-Offset unless 0")
 	// errProducerPartial: some producer headers without the others (B§5.2.1).
 	errProducerPartial = errors.New("Producer-Id, Producer-Epoch and Producer-Seq must be given together")
-	// errProducerID: empty, repeated or too long.
+	// errProducerID: empty or too long.
 	errProducerID = errors.New("Producer-Id must be 1 to 256 bytes")
 	// errProducerNumber: not plain digits, or beyond 2^53-1.
 	errProducerNumber = errors.New("Producer-Epoch and Producer-Seq must be integers from 0 to 2^53-1")
-	// errSeq: empty, repeated or too long.
+	// errSeq: empty or too long.
 	errSeq = errors.New("Stream-Seq must be 1 to 256 bytes")
 	// errEncoding: a content coding that is not decoded here.
 	errEncoding = errors.New("request bodies must not be content-encoded")

@@ -37,6 +37,19 @@ const (
 	headerReceivedSeq     = "Producer-Received-Seq"
 )
 
+// once returns the value of a header that may be given once: of two values, taking the
+// first could store what was not meant. A header that is there may be empty.
+func once(h http.Header, name string) (value string, given bool, err error) {
+	switch v := h[name]; len(v) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return v[0], true, nil
+	default:
+		return "", false, errHeaderRepeated
+	}
+}
+
 // setTrue sets a presence header when the condition holds.
 func setTrue(h http.Header, name string, condition bool) {
 	if condition {

@@ -35,8 +35,8 @@ func TestParseProducer(t *testing.T) {
 		{"number far too large", headers("Producer-Id: p", "Producer-Epoch: 99999999999999999999999", "Producer-Seq: 0"), nil, errProducerNumber},
 		{"id too long", headers("Producer-Id: p"+long, "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errProducerID},
 		{"id empty", headers("Producer-Id:", "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errProducerID},
-		{"id repeated", headers("Producer-Id: p", "Producer-Id: p", "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errProducerID},
-		{"seq repeated", headers("Producer-Id: p", "Producer-Seq: 0", "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errProducerNumber},
+		{"id repeated", headers("Producer-Id: p", "Producer-Id: p", "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errHeaderRepeated},
+		{"seq repeated", headers("Producer-Id: p", "Producer-Seq: 0", "Producer-Epoch: 0", "Producer-Seq: 0"), nil, errHeaderRepeated},
 		{"id missing", headers("Producer-Epoch: 0", "Producer-Seq: 0"), nil, errProducerPartial},
 		{"epoch missing", headers("Producer-Id: p", "Producer-Seq: 0"), nil, errProducerPartial},
 		{"seq missing", headers("Producer-Id: p", "Producer-Epoch: 0"), nil, errProducerPartial},
@@ -114,7 +114,7 @@ func TestParseLifetime(t *testing.T) {
 	if _, err := parseLifetime(headers("Stream-TTL: 1", "Stream-Expires-At: 2030-01-02T03:04:05Z")); err != errLifetimeTwice {
 		t.Errorf("both: got %v", err)
 	}
-	if _, err := parseLifetime(headers("Stream-TTL: 1", "Stream-TTL: 1")); err != errTTL {
+	if _, err := parseLifetime(headers("Stream-TTL: 1", "Stream-TTL: 1")); err != errHeaderRepeated {
 		t.Errorf("repeated: got %v", err)
 	}
 }
@@ -163,11 +163,11 @@ func TestParseFork(t *testing.T) {
 func TestWantsClosed(t *testing.T) {
 	tests := map[string]bool{"true": true, "TRUE": true, "True": true, "false": false, "1": false, "yes": false, "": false}
 	for value, want := range tests {
-		if got := wantsClosed(headers("Stream-Closed: " + value)); got != want {
+		if got, err := wantsClosed(headers("Stream-Closed: " + value)); got != want || err != nil {
 			t.Errorf("%q: got %t", value, got)
 		}
 	}
-	if wantsClosed(http.Header{}) {
+	if got, err := wantsClosed(http.Header{}); got || err != nil {
 		t.Error("absent header closes")
 	}
 }

@@ -11,17 +11,20 @@ import (
 
 // parseLifetime reads Stream-TTL and Stream-Expires-At (B§5.1).
 func parseLifetime(h http.Header) (stream.Lifetime, error) {
-	ttl, at := h[headerTTL], h[headerExpiresAt]
+	ttl, sliding, err := once(h, headerTTL)
+	at, fixed, err2 := once(h, headerExpiresAt)
 	switch {
-	case ttl != nil && at != nil:
+	case err != nil || err2 != nil:
+		return stream.Lifetime{}, errHeaderRepeated
+	case sliding && fixed:
 		return stream.Lifetime{}, errLifetimeTwice
-	case ttl != nil:
+	case sliding:
 		seconds, ok := parseCanonical(ttl, stream.MaxTTL)
 		if !ok {
 			return stream.Lifetime{}, errTTL
 		}
 		return stream.Lifetime{Sliding: true, TTL: seconds}, nil
-	case at != nil:
+	case fixed:
 		t, ok := parseInstant(at)
 		if !ok {
 			return stream.Lifetime{}, errExpiresAt
@@ -31,21 +34,18 @@ func parseLifetime(h http.Header) (stream.Lifetime, error) {
 	return stream.Lifetime{}, nil
 }
 
-// parseCanonical accepts one integer without leading zeros.
-func parseCanonical(values []string, most uint64) (uint64, bool) {
-	if len(values) != 1 || len(values[0]) > 1 && values[0][0] == '0' {
+// parseCanonical accepts an integer without leading zeros.
+func parseCanonical(s string, most uint64) (uint64, bool) {
+	if len(s) > 1 && s[0] == '0' {
 		return 0, false
 	}
-	return parseInteger(values[0], most)
+	return parseInteger(s, most)
 }
 
-// parseInstant accepts one RFC 3339 timestamp with any offset and fraction. Letters may
+// parseInstant accepts an RFC 3339 timestamp with any offset and fraction. Letters may
 // be of either case (RFC 3339 §5.6). A leap second is refused.
-func parseInstant(values []string) (time.Time, bool) {
-	if len(values) != 1 {
-		return time.Time{}, false
-	}
-	s := strings.ToUpper(values[0])
+func parseInstant(s string) (time.Time, bool) {
+	s = strings.ToUpper(s)
 	// time.Parse also takes hours of one digit and fractions after a comma.
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
 		return time.Time{}, false

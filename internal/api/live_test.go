@@ -36,7 +36,7 @@ func TestLongPoll(t *testing.T) {
 	for name, offset := range map[string]string{"tail": tail, "now": "now"} {
 		t.Run(name, func(t *testing.T) {
 			// Whether the append comes before or after the wait begins makes no
-			// difference at a given offset. For now it does: poll until it is seen.
+			// difference at a given offset. With offset=now it does: poll until it is seen.
 			waiting := c.await(poll + offset)
 			var next string
 			for done := false; !done; {

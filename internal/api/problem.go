@@ -44,6 +44,7 @@ var rules = []rule{
 	{errCursor, 400, "cursor_invalid", 0},
 	{errLimit, 400, "limit_invalid", 0},
 	{errContentTypeMissing, 400, "content_type_required", 0},
+	{errHeaderRepeated, 400, "header_repeated", 0},
 	{errTTL, 400, "ttl_invalid", 0},
 	{errExpiresAt, 400, "expires_at_invalid", 0},
 	{errLifetimeTwice, 400, "lifetime_conflict", 0},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"firn/pkg/stream"
@@ -9,29 +10,27 @@ import (
 // parseProducer reads the headers of an idempotent producer, nil when there are none
 // (B§5.2.1). A header that is there but empty is an error, not absence.
 func parseProducer(h http.Header) (*stream.Producer, error) {
-	id, epoch, seq := h[headerProducerID], h[headerProducerEpoch], h[headerProducerSeq]
-	if id == nil && epoch == nil && seq == nil {
+	id, given, err := once(h, headerProducerID)
+	epoch, given2, err2 := once(h, headerProducerEpoch)
+	seq, given3, err3 := once(h, headerProducerSeq)
+	if err = cmp.Or(err, err2, err3); err != nil {
+		return nil, err
+	}
+	if !given && !given2 && !given3 {
 		return nil, nil
 	}
-	if id == nil || epoch == nil || seq == nil {
+	if !given || !given2 || !given3 {
 		return nil, errProducerPartial
 	}
-	if len(id) != 1 || id[0] == "" || len(id[0]) > stream.MaxProducerID {
+	if id == "" || len(id) > stream.MaxProducerID {
 		return nil, errProducerID
 	}
-	e, ok1 := producerNumber(epoch)
-	n, ok2 := producerNumber(seq)
+	e, ok1 := parseInteger(epoch, stream.MaxProducerNumber)
+	n, ok2 := parseInteger(seq, stream.MaxProducerNumber)
 	if !ok1 || !ok2 {
 		return nil, errProducerNumber
 	}
-	return &stream.Producer{ID: id[0], Epoch: e, Seq: n}, nil
-}
-
-func producerNumber(values []string) (uint64, bool) {
-	if len(values) != 1 {
-		return 0, false
-	}
-	return parseInteger(values[0], stream.MaxProducerNumber)
+	return &stream.Producer{ID: id, Epoch: e, Seq: n}, nil
 }
 
 // parseInteger accepts decimal digits only, up to a maximum.
@@ -52,12 +51,13 @@ func parseInteger(s string, most uint64) (uint64, bool) {
 
 // parseSeq reads Stream-Seq, nil when there is none (B§5.2).
 func parseSeq(h http.Header) (*string, error) {
-	values := h[headerSeq]
-	if values == nil {
-		return nil, nil
+	seq, given, err := once(h, headerSeq)
+	if err != nil || !given {
+		return nil, err
 	}
-	if len(values) != 1 || values[0] == "" || len(values[0]) > stream.MaxSeq {
+	if seq == "" || len(seq) > stream.MaxSeq {
 		return nil, errSeq
 	}
-	return &values[0], nil
+	value := seq // on its own, so that only who has one pays for it
+	return &value, nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -22,13 +23,11 @@ func (s *Server) publishSnapshot(a *answer, r *http.Request) error {
 	if err := checkEncoding(r); err != nil {
 		return err
 	}
-	req := tier.PublishRequest{Name: name, Offset: at, ContentType: stream.DefaultContentType, Size: r.ContentLength}
-	if types := r.Header[headerContentType]; types != nil {
-		if err := checkContentType(types[0]); err != nil {
-			return err
-		}
-		req.ContentType = types[0]
+	contentType, err := parseContentType(r.Header)
+	if err != nil {
+		return err
 	}
+	req := tier.PublishRequest{Name: name, Offset: at, ContentType: cmp.Or(contentType, stream.DefaultContentType), Size: r.ContentLength}
 	if req.Size > s.opts.SnapshotBytes {
 		return stream.ErrSnapshotTooLarge
 	}
