@@ -59,6 +59,7 @@ func TestControlErrors(t *testing.T) {
 		{"PUT", "/x", "", 400, "INVALID_REQUEST"},
 		{"PUT", "/x", "[]", 400, "INVALID_REQUEST"},
 		{"PUT", "/x", "{} {}", 400, "INVALID_REQUEST"},
+		{"PUT", "/x", strings.Replace(hook, "*", "\xff", 1), 400, "INVALID_REQUEST"},
 		{"PUT", "/x", "{}", 400, "INVALID_REQUEST"},
 		{"PUT", "/x", strings.Replace(hook, `"*"`, `7`, 1), 400, "INVALID_REQUEST"},
 		{"PUT", "/x", strings.Replace(hook, `{"type"`, `{"lease_ttl_ms":1000.5,"type"`, 1), 400, "INVALID_REQUEST"},

@@ -199,11 +199,10 @@ func (e *Engine) grown(name stream.Name, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.index.match(name, func(n *entry) {
-		if !gone {
+		if gone {
+			e.left(n, name)
+		} else {
 			e.mark(n, name)
-		} else if len(e.gone[n]) < e.opts.Pending {
-			e.gone[n] = append(e.gone[n], name)
-			e.poke()
 		}
 	})
 	if gone {
@@ -211,6 +210,14 @@ func (e *Engine) grown(name stream.Name, gone bool) {
 			n.lost = true
 			e.look(n)
 		}
+	}
+}
+
+// left remembers that a stream is gone, so that its cursor is forgotten.
+func (e *Engine) left(n *entry, name stream.Name) {
+	if len(e.gone[n]) < e.opts.Pending {
+		e.gone[n] = append(e.gone[n], name)
+		e.poke()
 	}
 }
 

@@ -1,20 +1,18 @@
 package subscribe
 
-// Busy tells how many subscriptions are being woken, and whether nothing else is to be
-// done before something happens or time passes.
+// Busy tells how many wakes are under way, those of deleted subscriptions included, and
+// whether nothing else is to be done before something happens or time passes.
 func (e *Engine) Busy() (n int, quiet bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	quiet = len(e.signal) == 0 && len(e.ready) == 0 && len(e.gone) == 0 && !e.sweeping
 	now := e.hot.Now()
 	for _, s := range e.entries {
-		if s.busy {
-			n++
-		} else if act, _ := s.plan(now); s.unknown || act && !s.waiting {
+		if act, _ := s.plan(now); !s.busy && (s.unknown || act && !s.waiting) {
 			quiet = false
 		}
 	}
-	return n, quiet
+	return e.opts.Requests - e.requests.free + eventLane - e.events.free, quiet
 }
 
 // Pending is how many streams are remembered as pending for a subscription.

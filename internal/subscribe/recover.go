@@ -104,9 +104,13 @@ func (e *Engine) findLost(ctx context.Context, n *entry) error {
 		if err != nil {
 			return err
 		}
+		e.mu.Lock()
 		for _, name := range lost {
-			e.grown(name, true)
+			if !n.removed {
+				e.left(n, name)
+			}
 		}
+		e.mu.Unlock()
 	}
 	return nil
 }

@@ -75,7 +75,9 @@ func newRig(t testing.TB, change ...func(*subscribe.Options)) *rig {
 		f(&r.opts)
 	}
 	r.opts.Webhooks.Targets = webhook.Localhost
-	r.opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	if r.opts.Logger == nil {
+		r.opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	r.opts.After = r.clock.after
 	if r.opts.Chance == nil {
 		r.opts.Chance = func() float64 { return 0 }
@@ -334,6 +336,7 @@ type delivery struct {
 
 	raw       []byte
 	signature string
+	done      bool // the answer said so
 }
 
 func (d delivery) ack(done bool) subscribe.AckRequest {

@@ -185,15 +185,10 @@ func (e *Engine) send(ctx context.Context, n *entry, s *hot.Subscription, stream
 	return nil
 }
 
-// failed schedules the next attempt.
+// failed schedules the next attempt, unless somebody has got the wake all the same:
+// [hot.ErrFenced].
 func (e *Engine) failed(ctx context.Context, n *entry, s *hot.Subscription, cause error) error {
 	wait := backoff(s.Failures+1, e.opts.Chance())
-	e.metrics.attempts.WithLabelValues("failed").Inc()
-	level := slog.LevelDebug
-	if s.Failures == 0 {
-		level = slog.LevelWarn
-	}
-	e.log.Log(ctx, level, "subscription cannot be woken", "subscription", n.id, "failures", s.Failures+1, "wait", wait, "err", cause)
 	s, err := e.hot.Attempted(ctx, hot.Attempted{
 		Of: s.Ref(), Generation: s.Generation, WakeID: s.WakeID,
 		NextAttempt: e.hot.Now() + uint64(wait.Milliseconds()),
@@ -201,6 +196,12 @@ func (e *Engine) failed(ctx context.Context, n *entry, s *hot.Subscription, caus
 	if err != nil {
 		return err
 	}
+	e.metrics.attempts.WithLabelValues("failed").Inc()
+	level := slog.LevelDebug
+	if s.Failures == 1 {
+		level = slog.LevelWarn
+	}
+	e.log.Log(ctx, level, "subscription cannot be woken", "subscription", n.id, "failures", s.Failures, "wait", wait, "err", cause)
 	e.refresh(n, s)
 	return nil
 }

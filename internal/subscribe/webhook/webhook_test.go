@@ -3,10 +3,12 @@ package webhook_test
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -73,6 +75,25 @@ func TestCheck(t *testing.T) {
 		{"https://worker.example/#x", none},
 		{"https://worker.example:port/", none},
 		{"https://wor ker.example/", none},
+		{"https://2130706433/", none},
+		{"https://0x7f000001/", none},
+		{"https://0x7f.1/", none},
+		{"https://0177.0.0.1/", none},
+		{"https://127.1/", none},
+		{"https://010.0.0.1/", none},
+		{"https://93.184.215.14./", webhook.Public},
+		{"https://99999999999999999999/", none},
+		{"https://127.0.0.1./", webhook.Localhost},
+		{"https://localhost./", webhook.Localhost},
+		{"https://hooks.localhost/", webhook.Private},
+		{"https://worker.example./", webhook.Public},
+		{"https://2.example/", webhook.Public},
+		{"https://[::127.0.0.1]/", none},
+		{"https://[::ffff:127.0.1.1]/", webhook.Private},
+		{"https://[64:ff9b:1::a00:1]/", none},
+		{"https://worker.example\\@127.0.0.1/", none},
+		{"https://worker.example/\r\nX-Evil: 1", none},
+		{"https://./", none},
 		{"", none},
 		{"https://a.example/" + strings.Repeat("x", webhook.MaxURL-18), webhook.Public},
 		{"https://a.example/" + strings.Repeat("x", webhook.MaxURL-17), none},
@@ -245,5 +266,68 @@ func TestSignature(t *testing.T) {
 		if _, err := webhook.NewKey(make([]byte, n)); err == nil {
 			t.Errorf("a seed of %d bytes makes a key", n)
 		}
+	}
+}
+
+// A receiver must prove that it is whom the URL names.
+func TestReceiversAreVerified(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	for name, tt := range map[string]struct {
+		roots *x509.CertPool
+		host  string
+		ok    bool
+	}{
+		"known":                {roots, "127.0.0.1", true},
+		"of unknown authority": {x509.NewCertPool(), "127.0.0.1", false},
+		"another's":            {roots, "localhost", false},
+	} {
+		s := webhook.New(webhook.Options{Targets: webhook.Localhost, RootCAs: tt.roots})
+		_, err := s.Send(t.Context(), strings.Replace(srv.URL, "127.0.0.1", tt.host, 1), []byte("{}"), "")
+		s.Close()
+		if verification := new(tls.CertificateVerificationError); (err == nil) != tt.ok || !tt.ok && !errors.As(err, &verification) {
+			t.Errorf("a certificate that is %s: %v", name, err)
+		}
+	}
+}
+
+// The operator's port is closed at every address of this machine, whatever is allowed.
+func TestForbiddenPortOnAllAddresses(t *testing.T) {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := webhook.New(webhook.Options{Targets: webhook.Private, Forbidden: []uint16{9}})
+	t.Cleanup(s.Close)
+	for _, a := range own {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || p.Addr().IsLinkLocalUnicast() {
+			continue // never allowed
+		}
+		_, err = s.Send(t.Context(), "http://"+netip.AddrPortFrom(p.Addr(), 9).String(), []byte("{}"), "")
+		if !errors.Is(err, webhook.ErrTarget) {
+			t.Errorf("%s: %v", p.Addr(), err)
+		}
+	}
+}
+
+// An answer of any size costs no more than its first 64 KiB.
+func TestLongAnswersAreCut(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(srv.Close)
+	s := webhook.New(webhook.Options{Targets: webhook.Localhost})
+	t.Cleanup(s.Close)
+	if got, err := s.Send(t.Context(), srv.URL, []byte("{}"), ""); err != nil || len(got) != 64<<10 {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
