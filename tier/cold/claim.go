@@ -26,6 +26,9 @@ type ClaimOptions struct {
 	// InUse: the catalog names objects that must be here, so that a prefix without
 	// an owner record is not this store's.
 	InUse bool
+	// Rebuilt: the catalog was made from what is here, so that a missing owner record
+	// tells nothing.
+	Rebuilt bool
 }
 
 // claim is that of this process to the prefix.
@@ -102,6 +105,8 @@ func (s *Store) become(ctx context.Context) error {
 // mayClaim refuses a prefix that is another's.
 func (s *Store) mayClaim(ctx context.Context, was *Owner, fence uint64) error {
 	switch {
+	case was == nil && s.claim.wanted.Rebuilt:
+		return nil
 	case was == nil && s.claim.wanted.InUse:
 		return fmt.Errorf("%w: there is no owner record, but the data directory has objects in cold storage; is it the right bucket and prefix?", ErrForeign)
 	case was == nil:

@@ -47,21 +47,28 @@ func (s *Store) mustBeEmpty(ctx context.Context) error {
 
 // readOwner returns nil when there is no record.
 func (s *Store) readOwner(ctx context.Context) (*Owner, string, error) {
-	data, info, err := blob.ReadAll(ctx, s.blobs, ownerKey, 0, -1)
+	o, info, err := ReadOwner(ctx, s.blobs)
+	return o, info.ETag, err
+}
+
+// ReadOwner returns the owner record under a prefix, nil when there is none. Errors:
+// [ErrForeign] when it cannot be read, [stream.ErrColdUnavailable].
+func ReadOwner(ctx context.Context, blobs blob.Store) (*Owner, blob.Info, error) {
+	data, info, err := blob.ReadAll(ctx, blobs, ownerKey, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, "", nil
+		return nil, blob.Info{}, nil
 	}
 	if err != nil {
-		return nil, "", unavailable("get", ownerKey, err)
+		return nil, blob.Info{}, unavailable("get", ownerKey, err)
 	}
 	var o Owner
 	if err := json.Unmarshal(data, &o); err != nil {
-		return nil, "", fmt.Errorf("%w: its owner record is not readable: %w", ErrForeign, err)
+		return nil, blob.Info{}, fmt.Errorf("%w: its owner record is not readable: %w", ErrForeign, err)
 	}
 	if o.Version != ownerVersion {
-		return nil, "", fmt.Errorf("%w: its owner record has version %d, this release reads %d", ErrForeign, o.Version, ownerVersion)
+		return nil, blob.Info{}, fmt.Errorf("%w: its owner record has version %d, this release reads %d", ErrForeign, o.Version, ownerVersion)
 	}
-	return &o, info.ETag, nil
+	return &o, info, nil
 }
 
 // writeOwner replaces the record that has the ETag, or none. It asks afterwards who

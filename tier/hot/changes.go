@@ -157,6 +157,18 @@ func (s *Store) TrackChanges() {
 	s.changes.CompareAndSwap(nil, &changes{due: make(chan struct{}, 1)})
 }
 
+// Changed reports whether anything has changed since the last copy began, or might
+// have. It is false while changes are not tracked.
+func (s *Store) Changed() bool {
+	c := s.changes.Load()
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since == nil || !c.since.empty()
+}
+
 // CopyDue yields a value when so much has changed that a copy should not wait. It is
 // nil, and never yields, while changes are not tracked.
 func (s *Store) CopyDue() <-chan struct{} {
