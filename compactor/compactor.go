@@ -24,6 +24,9 @@ type Compactor struct {
 	// evicted counts the bytes evicted since the last reclamation.
 	evicted atomic.Uint64
 
+	// waiting is how many objects wait for a copy of the catalog.
+	waiting atomic.Int64
+
 	// Owned by Run.
 	reclaimed time.Time
 	swept     time.Time

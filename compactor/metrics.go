@@ -59,6 +59,9 @@ func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
 		Name: "firn_compactor_stuck_streams", Help: "Streams that could not be sealed at the last try.",
 	}, func() float64 { return float64(c.Status().Stuck) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firn_compactor_waiting_objects", Help: "Objects that are due for removal and wait for a copy of the catalog that knows it.",
+		}, func() float64 { return float64(c.waiting.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "firn_compactor_trouble_seconds", Help: "How long passes have been failing, 0 when they do not.",
 		}, func() float64 {
 			if s := c.Status(); s.Err != nil {

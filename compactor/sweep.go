@@ -49,11 +49,20 @@ func (c *Compactor) sweep(ctx context.Context) error {
 			return err
 		}
 		full = len(due) == sweepPage
+		retired := make([]string, len(due))
+		for i, d := range due {
+			retired[i] = d.Object
+		}
+		// What the newest copy of the catalog may still name has to wait for another one.
+		waits := c.hot.Uncopied(retired)
+		c.waiting.Store(int64(len(waits)))
+		full = full && len(waits) == 0
 		var stale, remote, local []string
 		for _, d := range due {
 			switch {
 			case d.State == hot.Intended:
 				stale = append(stale, d.Object)
+			case waits[d.Object]:
 			case c.opts.Local != nil && cold.IsLocal(d.Object):
 				local = append(local, d.Object)
 			default:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"firn/internal/backup"
 	"firn/internal/config"
 	"firn/internal/verify"
 	"firn/pkg/client"
@@ -24,6 +25,7 @@ const (
 	exitUnavailable = 4 // a server or a store does not answer: the same may work later
 	exitConflict    = 5 // somebody else's, or refused as things are: a person must look
 	exitProblems    = 6 // it was looked at, and something is wrong with it
+	exitLoss        = 7 // it was rebuilt, and something is missing or may be
 )
 
 // description is the head of --help.
@@ -38,6 +40,7 @@ Exit codes:
   5  refused as things are: the data directory, the cold storage or the address
      belongs to another server, or the server does not do this
   6  firn verify has found problems
+  7  firn rebuild has made a store, and bytes are missing or may be; it says which
 
 Commands that ask a running server take its addresses from --url and --admin-url,
 or FIRN_URL and FIRN_ADMIN_URL; the admin token from --token, FIRN_ADMIN_TOKEN or
@@ -54,9 +57,10 @@ func exitCode(err error, stderr io.Writer) int {
 		errors []error
 	}{
 		{exitUsage, []error{errUsage, errColdWanted, config.ErrInvalid, client.ErrURL, stream.ErrBucketName, stream.ErrStreamName, stream.ErrOffsetMalformed}},
-		{exitConflict, []error{hot.ErrLocked, verify.ErrInUse, cold.ErrForeign, cold.ErrStale, cold.ErrFenced, syscall.EADDRINUSE}},
-		{exitNotFound, []error{stream.ErrNotFound, stream.ErrBucketNotFound, stream.ErrGone}},
+		{exitConflict, []error{hot.ErrLocked, verify.ErrInUse, hot.ErrNotEmpty, backup.ErrAlive, errNoBackup, cold.ErrForeign, cold.ErrStale, cold.ErrFenced, syscall.EADDRINUSE}},
+		{exitNotFound, []error{backup.ErrNoCopy, stream.ErrNotFound, stream.ErrBucketNotFound, stream.ErrGone}},
 		{exitProblems, []error{errProblems}},
+		{exitLoss, []error{errLoss}},
 		{exitUnavailable, []error{errUnchecked, client.ErrUnreachable, stream.ErrColdUnavailable, stream.ErrUnavailable, stream.ErrHotFull}},
 	} {
 		for _, e := range class.errors {

@@ -35,6 +35,7 @@ func documented(t *testing.T) map[string]string {
 func TestMetricsAreDocumented(t *testing.T) {
 	c := config.Default()
 	c.DataDir = t.TempDir()
+	c.Cold.URL = config.ColdURL{Kind: config.ColdFile, Path: t.TempDir()} // outside of it, copies are made
 	p, err := build(t.Context(), c.Resolved(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -138,9 +138,16 @@ func moveOnBucket(t *testing.T, m *movement) {
 	release()
 
 	s.must(204, "DELETE", "/ds/demo/orders", "")
-	m.until(s, "firn_object_deleted_total", func() {})
+	m.until(s, "firn_compactor_waiting_objects", func() {})
+	m.until(s, "firn_object_deleted_total", func() { s.firn("backup") })
+	m.until(s, "firn_backup_age_seconds", func() {})
 
 	b.setAway(true)
+	m.until(s, "firn_backup_failures_total", func() {
+		s.must(201, "PUT", "/ds/demo/away", "", asBytes)
+		s.must(204, "DELETE", "/ds/demo/away", "")
+		s.firn("backup")
+	})
 	record := strings.Repeat("x", 16<<10)
 	s.must(201, "PUT", "/ds/demo/much", "", asBytes)
 	m.until(s, "firn_hot_refused_appends_total", func() {
@@ -148,6 +155,9 @@ func moveOnBucket(t *testing.T, m *movement) {
 	})
 	m.until(s, "firn_object_breaker_refused_total", func() { s.firn("seal", "demo/much") })
 	b.setAway(false)
+	for _, name := range []string{"firn_backup_objects_total", "firn_backup_bytes_total"} {
+		m.until(s, name, func() { s.firn("backup") })
+	}
 	m.checkTypes(s)
 	s.mustStop()
 }

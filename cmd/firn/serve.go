@@ -72,6 +72,9 @@ func (p *parts) serve(ctx context.Context, grace time.Duration, clients, operato
 	g.Go(func() error { return p.hot.Run(work) })
 	g.Go(func() error { return p.compactor.Run(work) })
 	g.Go(func() error { return p.subscriptions.Run(work) })
+	if p.backup != nil {
+		g.Go(func() error { return p.backup.Run(work) })
+	}
 	g.Go(func() error {
 		<-ctx.Done()
 		log.Info("draining", "grace", grace)
@@ -84,6 +87,23 @@ func (p *parts) serve(ctx context.Context, grace time.Duration, clients, operato
 		return err
 	})
 	err := g.Wait()
+	p.lastCopy(log)
 	log.Info("stopped")
 	return err
+}
+
+// lastCopyTimeout bounds the last copy of the catalog: a bucket that is away holds no
+// stop up for long.
+const lastCopyTimeout = 10 * time.Second
+
+// lastCopy copies what has changed to the end. Nothing works any more.
+func (p *parts) lastCopy(log *slog.Logger) {
+	if p.backup == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastCopyTimeout)
+	defer cancel()
+	if err := p.backup.Stop(ctx); err != nil {
+		log.Warn("the last copy of the catalog was not made", "err", err)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"firn/compactor"
 	"firn/internal/admin"
 	"firn/internal/api"
+	"firn/internal/backup"
 	"firn/internal/blob"
 	"firn/internal/blob/fs"
 	"firn/internal/blob/limit"
@@ -40,6 +41,7 @@ type parts struct {
 	cold      *cold.Store
 	local     *cold.Store // nil when there are no local blobs
 	compactor *compactor.Compactor
+	backup    *backup.Runner // nil when no copies are made
 	// The object stores behind cold and local, nil where there is none.
 	remoteBlobs, localBlobs blob.Store
 	// subscriptions are woken over the hot tier alone.
@@ -91,6 +93,15 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	if err != nil {
 		return nil, err
 	}
+	if makesCopies(c) {
+		p.backup, err = backup.New(backup.Options{
+			Hot: p.hot, Cold: p.cold, Blobs: p.remoteBlobs, Logger: log, Registerer: registry,
+			Interval: time.Duration(c.Backup.Interval), Grace: time.Duration(c.Sweep.Grace),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if p.subscriptions, err = subscribe.Open(ctx, subscribeOptions(c, p.hot, log, registry)); err != nil {
 		return nil, err
 	}
@@ -98,10 +109,35 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	p.apiOptions.Subscriptions = p.subscriptions
 	p.api = api.New(p.apiOptions)
 	p.admin = admin.New(admin.Options{
-		Store: store, Compactor: p.compactor, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
+		Store: store, Compactor: p.compactor, Backup: p.backup, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
 		Verify: verify.RunOptions{InUse: true, State: p.state, Remote: p.remoteBlobs, Local: p.localBlobs},
 	})
 	return p, nil
+}
+
+// makesCopies reports whether the catalog is copied to cold storage. What lies in the
+// data directory would be lost with it.
+func makesCopies(c config.Config) bool {
+	switch c.Cold.URL.Kind {
+	case config.ColdNone:
+		return false
+	case config.ColdFile:
+		if within(c.Cold.URL.Path, c.DataDir) {
+			return false
+		}
+	}
+	return c.Backup.Interval > 0
+}
+
+// within reports whether a path is a directory or below it.
+func within(path, dir string) bool {
+	p, err := filepath.Abs(path)
+	d, err2 := filepath.Abs(dir)
+	if err != nil || err2 != nil {
+		return false
+	}
+	rel, err := filepath.Rel(d, p)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // errColdWanted: without its cold storage a server would take sealed bytes for lost,

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"firn/compactor"
+	"firn/internal/backup"
 	"firn/internal/verify"
 	"firn/pkg/stream"
 	"firn/tier"
@@ -31,7 +32,9 @@ import (
 type Options struct {
 	Store     *tier.Store
 	Compactor *compactor.Compactor
-	Gatherer  prometheus.Gatherer
+	// Backup makes copies of the catalog; nil when none are made.
+	Backup   *backup.Runner
+	Gatherer prometheus.Gatherer
 	// Verify says what a verification looks at.
 	Verify verify.RunOptions
 	// Token is what callers send as a bearer token, except for health; empty admits
@@ -74,6 +77,7 @@ func New(o Options) *Server {
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}/evict", s.change(o.Compactor.EvictStream)).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/streams/{bucket}/{stream:.+}", s.describe).Methods(http.MethodGet)
 	guarded.HandleFunc("/admin/verify", s.verify).Methods(http.MethodPost)
+	guarded.HandleFunc("/admin/backup", s.backup).Methods(http.MethodPost)
 	guarded.HandleFunc("/admin/buckets", s.buckets).Methods(http.MethodGet)
 	guarded.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	guarded.HandleFunc("/debug/pprof/profile", pprof.Profile)

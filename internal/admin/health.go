@@ -34,6 +34,11 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	} else if c.Stuck > 0 {
 		r.Notes = append(r.Notes, "some streams cannot be sealed, see the log")
 	}
+	if b := s.opts.Backup; b != nil {
+		if st := b.Status(); st.Err != nil {
+			r.Notes = append(r.Notes, "the catalog is not copied since "+st.Since.UTC().Format(time.RFC3339)+", and no object is removed: "+st.Err.Error())
+		}
+	}
 	status := http.StatusOK
 	if len(r.Reasons) > 0 {
 		r.Ready, status = false, http.StatusServiceUnavailable

@@ -17,6 +17,12 @@ import (
 // tailReads is how many descriptors are read at a time.
 const tailReads = 8
 
+// candidate is an object that may hold what the copy does not know.
+type candidate struct {
+	blob.Info
+	named bool // the copy names a part of it
+}
+
 // search compares the objects in the bucket with those that the copy names. It reports
 // what is missing, and returns the ranges of segments that the copy does not know or
 // only intended.
@@ -31,18 +37,17 @@ func (b *rebuild) search(ctx context.Context) ([]hot.Found, error) {
 			b.report.Missing = append(b.report.Missing, key)
 		}
 	}
-	var unknown []blob.Info
+	var unknown []candidate
 	err := b.Blobs.List(ctx, b.store+"/bucket=", "", func(i blob.Info) error {
 		for ; more && next < i.Key; next, more = live() {
 			missing(next)
 		}
 		if more && next == i.Key {
 			next, more = live()
-			return nil
 		}
-		state, err := b.hot.ObjectState(i.Key)
-		if err == nil && state != hot.Retired && strings.HasSuffix(i.Key, ".zst") {
-			unknown = append(unknown, i)
+		ok, named, err := b.hot.Attachable(i.Key)
+		if err == nil && ok && strings.HasSuffix(i.Key, ".zst") {
+			unknown = append(unknown, candidate{i, named})
 		}
 		return err
 	})
@@ -56,14 +61,14 @@ func (b *rebuild) search(ctx context.Context) ([]hot.Found, error) {
 }
 
 // describe reads what segments say of themselves.
-func (b *rebuild) describe(ctx context.Context, objects []blob.Info) ([]hot.Found, error) {
+func (b *rebuild) describe(ctx context.Context, objects []candidate) ([]hot.Found, error) {
 	var mu sync.Mutex // guards found and the report
 	var found []hot.Found
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(tailReads)
 	for _, i := range objects {
 		g.Go(func() error {
-			d, err := describe(ctx, b.Blobs, i)
+			d, err := describe(ctx, b.Blobs, i.Info)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -101,7 +106,7 @@ func describe(ctx context.Context, blobs blob.Store, i blob.Info) (*segment.Desc
 }
 
 // ranges are those of an object.
-func ranges(d *segment.Descriptor, i blob.Info) []hot.Found {
+func ranges(d *segment.Descriptor, i candidate) []hot.Found {
 	content := uint64(0)
 	for _, e := range d.Entries {
 		content += e.To - e.From
@@ -110,7 +115,7 @@ func ranges(d *segment.Descriptor, i blob.Info) []hot.Found {
 	for n, e := range d.Entries {
 		list[n] = hot.Found{
 			Name: d.Name(n), ID: e.Incarnation, Life: e.Life, ContentType: e.ContentType, Mode: d.Mode,
-			CreatedMs: e.CreatedMs, Ref: d.Ref(n, i.Key), Size: uint64(i.Size), Content: content,
+			CreatedMs: e.CreatedMs, Ref: d.Ref(n, i.Key), Size: uint64(i.Size), Content: content, Named: i.named,
 		}
 	}
 	return list

@@ -137,7 +137,7 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 	case 'w':
 		scope, id, _ := bytes.Cut(key[1:], []byte{0})
 		k.rest()
-		c.addSubscription(string(scope), string(id), v)
+		v = c.addSubscription(string(scope), string(id), value)
 	case 'l':
 		number := k.uint64()
 		bucket, id, _ := bytes.Cut(k.take(uint64(len(k.b))), []byte{0})
@@ -147,7 +147,7 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 			Number: k.uint64(), CreatedAt: v.uvarint(), RetiredAt: v.uvarint(), Seed: v.text(),
 		})
 	case 'o':
-		c.Objects[k.rest()] = Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint(), Content: v.uvarint(), Keep: v.uvarint()}
+		v = c.addObject(k.rest(), value)
 	default:
 		v = c.addIndex(key[0], k, value)
 	}
@@ -201,6 +201,17 @@ func (c *Catalog) addMeta(name string, value []byte) error {
 		c.report(0, "unknown meta key %q", name)
 	}
 	return nil
+}
+
+// addObject takes an object record. Version 1 was of objects that hold one thing.
+func (c *Catalog) addObject(key string, value []byte) *input {
+	v, version := versions(value)
+	o := Object{State: v.byte(), Live: v.uvarint(), Size: v.uvarint(), Due: v.uvarint()}
+	if version > 1 {
+		o.Content, o.Keep = v.uvarint(), v.uvarint()
+	}
+	c.Objects[key] = o
+	return v
 }
 
 // addStream takes a stream record. Version 1 had no former lives.

@@ -37,18 +37,23 @@ type SigningKey struct {
 	Seed                         string
 }
 
-func (c *Catalog) addSubscription(scope, id string, v *input) {
+func (c *Catalog) addSubscription(scope, id string, value []byte) *input {
+	v, version := versions(value)
 	number := v.uvarint()
 	if other, taken := c.Subscriptions[number]; taken {
 		c.report(0, "subscriptions %q and %q have the number %d", other.ID, id, number)
 	}
-	c.Subscriptions[number] = Subscription{
+	s := Subscription{
 		Scope: scope, ID: id, Pull: v.flag(), URL: v.text(), WakeStream: v.name(), Pattern: v.text(),
 		LeaseTTL: v.uvarint(), Description: v.text(), Root: v.text(), Hash: v.text(),
 		CreatedAt: v.uvarint(), Revision: v.uvarint(), Generation: v.uvarint(), WakeID: v.text(),
 		Delivered: v.flag(), Holder: v.text(), LeaseUntil: v.uvarint(), Failures: v.uvarint(), NextAttempt: v.uvarint(),
-		Event: v.id(),
 	}
+	if version > 1 {
+		s.Event = v.id()
+	}
+	c.Subscriptions[number] = s
+	return v
 }
 
 func (c *Catalog) addLink(number uint64, name stream.Name, v *input) {

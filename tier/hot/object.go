@@ -18,8 +18,9 @@ const (
 	Retired ObjectState = 3
 )
 
-// objectVersion is the first byte of every object record.
-const objectVersion = 1
+// objectVersion is the first byte of every object record that is written. Those of
+// version 1, of objects that hold one segment or snapshot, are read.
+const objectVersion = 2
 
 // object is the catalog's record of one object.
 type object struct {
@@ -31,7 +32,8 @@ type object struct {
 	size uint64
 	// due is the time of its entry in the queue, 0 when it has none.
 	due uint64
-	// content is how many content bytes of segments it holds, named or not.
+	// content is how many content bytes of segments it holds, named or not; 0 in
+	// records of version 1.
 	content uint64
 	// keep is the time before which a live object must not be removed, because of
 	// what does not name it any more: a reader, or the history of a stream, may. It is
@@ -56,8 +58,11 @@ func (o object) encode() []byte {
 
 func decodeObject(b []byte) (object, error) {
 	d := decoder{b: b}
-	d.version(objectVersion)
-	o := object{state: ObjectState(d.byte()), live: d.uint(), size: d.uint(), due: d.uint(), content: d.uint(), keep: d.uint()}
+	version := d.versions(1, objectVersion)
+	o := object{state: ObjectState(d.byte()), live: d.uint(), size: d.uint(), due: d.uint()}
+	if version > 1 {
+		o.content, o.keep = d.uint(), d.uint()
+	}
 	if err := d.finish(); err != nil {
 		return object{}, fmt.Errorf("decode object record: %w", err)
 	}

@@ -127,14 +127,16 @@ func (r *Rebuild) SetFence(_ context.Context, number uint64) error {
 	return r.s.db.Set(keyState, st.encode(), pebble.Sync)
 }
 
-// ObjectState returns what the copy knows of an object, 0 for nothing.
-func (r *Rebuild) ObjectState(object string) (ObjectState, error) {
+// Attachable reports whether an object may hold ranges that were named after the copy:
+// the copy does not know it, only intended it, or names some of it (named).
+func (r *Rebuild) Attachable(object string) (ok, named bool, err error) {
 	raw, err := get(r.s.db, keyObject(object))
 	if err != nil || raw == nil {
-		return 0, err
+		return err == nil, false, err
 	}
 	o, err := decodeObject(raw)
-	return o.state, err
+	named = o.state == Live
+	return err == nil && (o.state == Intended || named && o.live < o.content), named, err
 }
 
 // LiveObjects calls fn for each object that a stream names, in the order of keys,

@@ -24,6 +24,9 @@ type Found struct {
 	Ref         segment.Ref
 	// Size is that of the object, Content that of all its ranges, in bytes.
 	Size, Content uint64
+	// Named: the copy names other ranges of the object, and may have let go of this
+	// one. It is not missed if it cannot be attached.
+	Named bool
 }
 
 // Rebuilt is what a stream is after a rebuild.
@@ -79,6 +82,13 @@ func (r *Rebuild) Reconcile(o ReconcileOptions) error {
 	}
 	if err := r.dropOrphans(); err != nil {
 		return err
+	}
+	told := o.Lost
+	o.Lost = func(f Found, reason string) error {
+		if f.Named {
+			return nil
+		}
+		return told(f, reason)
 	}
 	c := &reconciliation{r: r, o: o, found: found, known: make(map[stream.ID]bool)}
 	// A fork takes the life of its source.
@@ -245,7 +255,7 @@ func attachObject(t *txn, f Found) error {
 	if o == nil {
 		o = &object{}
 	}
-	is := object{state: Live, live: o.live + f.Ref.To - f.Ref.From, size: f.Size}
+	is := object{state: Live, live: o.live + f.Ref.To - f.Ref.From, size: f.Size, content: f.Content, keep: o.keep}
 	return t.replace(f.Ref.Object, *o, is)
 }
 
@@ -273,7 +283,10 @@ func settleHot(t *txn, rec *Record) error {
 		return err
 	}
 	rec.Cut = rec.Sealed
-	return t.sealed(rec, rec.Sealed)
+	if err := t.sealed(rec, rec.Sealed); err != nil {
+		return err
+	}
+	return t.noteRun(rec)
 }
 
 // newLife is the next life that nothing had, or for a fork that of its source.
@@ -365,7 +378,9 @@ func (c *reconciliation) adopt(t *txn, id stream.ID, found []Found) error {
 	if err := c.attach(t, rec, found); err != nil {
 		return err
 	}
-	rec.Cut = rec.Sealed
+	if err := settleHot(t, rec); err != nil {
+		return err
+	}
 	life, err := newLife(t, rec)
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	subscriptionVersion = 1
+	// Version 1 had no Event; it is read.
+	subscriptionVersion = 2
 	linkVersion         = 1
 	signingKeyVersion   = 1
 )
@@ -133,14 +134,16 @@ func (s *Subscription) encode() []byte {
 
 func decodeSubscription(scope, id string, b []byte) (*Subscription, error) {
 	d := decoder{b: b}
-	d.version(subscriptionVersion)
+	version := d.versions(1, subscriptionVersion)
 	s := &Subscription{
 		Scope: scope, ID: id, Number: d.uint(), Pull: d.bool(), URL: d.string(),
 		WakeStream: stream.Name{Bucket: d.string(), ID: d.string()}, Pattern: d.string(),
 		LeaseTTL: d.uint(), Description: d.string(), Root: d.string(), Hash: d.string(),
 		CreatedAt: d.uint(), Revision: d.uint(), Generation: d.uint(), WakeID: d.string(),
 		Delivered: d.bool(), Holder: d.string(), LeaseUntil: d.uint(), Failures: d.uint(), NextAttempt: d.uint(),
-		Event: stream.ID(d.uint64()),
+	}
+	if version > 1 {
+		s.Event = stream.ID(d.uint64())
 	}
 	if err := d.finish(); err != nil {
 		return nil, fmt.Errorf("decode subscription %q: %w", id, err)
