@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -222,6 +223,37 @@ func counted(t *testing.T, reg *prometheus.Registry, name string) float64 {
 		}
 	}
 	return 0
+}
+
+// A blob that ends too early is an error, and so is a client that leaves: what was sent of
+// it is never closed.
+func TestUnfinishedBlobIsNotClosed(t *testing.T) {
+	s := New(Options{})
+	text := strings.Repeat("some text\n", 1<<17)
+	for _, c := range []coding{gzipCoding, zstdCoding} {
+		for name, blob := range map[string]io.Reader{
+			"failing": io.MultiReader(strings.NewReader(text), failing{}),
+			"short":   strings.NewReader(text),
+			"left":    strings.NewReader(text + "x"),
+			"whole":   strings.NewReader(text + "x"),
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if name == "left" {
+				cancel()
+			}
+			r, w := httptest.NewRequestWithContext(ctx, "GET", "/", nil), httptest.NewRecorder()
+			r.Header.Set("Accept-Encoding", c.String())
+			a := newAnswer(w, r, time.Minute)
+			a.coder = s.coder
+			a.Header().Set("Content-Type", "text/plain")
+			err := s.sendBlob(a, r, snapshotOf(blob, int64(len(text)+1)))
+			got, bad := decode(c, w.Body.Bytes())
+			if whole := name == "whole"; (err == nil) != whole || (bad == nil) != whole {
+				t.Errorf("%s, %s: %v; %d bytes decode with %v", c, name, err, len(got), bad)
+			}
+		}
+	}
 }
 
 func TestEncodersAreBounded(t *testing.T) {
