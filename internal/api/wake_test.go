@@ -1,11 +1,8 @@
 package api_test
 
 import (
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"firn/internal/api"
@@ -95,50 +92,4 @@ func TestReaderThatASnapshotOvertakes(t *testing.T) {
 	if got, _ := e.data(); got != "three" { // a reader at the snapshot reads on
 		t.Errorf("got %q", got)
 	}
-}
-
-// timedWriter notes when it was written to.
-type timedWriter struct {
-	countingWriter
-	began time.Time
-	at    []time.Duration
-}
-
-func (w *timedWriter) Write(p []byte) (int, error) {
-	w.at = append(w.at, time.Since(w.began))
-	return w.countingWriter.Write(p)
-}
-
-// TestDefaultPatience takes the time of quiet readers with the settings that nobody has
-// changed: a heartbeat every 15 s, the end of an event stream after 60 s, that of a
-// long-poll after 25 s.
-func TestDefaultPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := api.New(api.Options{Store: newStore(t)})
-		do := func(method, path string) *timedWriter {
-			w := &timedWriter{countingWriter: countingWriter{header: http.Header{}}, began: time.Now()}
-			s.Handler().ServeHTTP(w, request(method, path))
-			w.at = append(w.at, time.Since(w.began))
-			return w
-		}
-		do("PUT", "/ds/trial")
-		do("PUT", "/ds/trial/s")
-
-		w := do("GET", "/ds/trial/s?offset=now&live=sse")
-		var got []string
-		for i, text := range w.writes {
-			kind, _, _ := strings.Cut(text, "\n")
-			if w.at[i] == time.Minute && kind == ":" {
-				continue // as well as the end
-			}
-			got = append(got, w.at[i].String()+" "+kind)
-		}
-		want := []string{"0s event: control", "15s :", "30s :", "45s :", "1m0s event: control"}
-		if !slices.Equal(got, want) || w.at[len(w.at)-1] != time.Minute {
-			t.Errorf("got %q, the end after %v", got, w.at[len(w.at)-1])
-		}
-		if w := do("GET", "/ds/trial/s?offset=now&live=long-poll"); w.status != 204 || w.at[0] != 25*time.Second {
-			t.Errorf("long-poll: %d after %v", w.status, w.at)
-		}
-	})
 }
