@@ -30,10 +30,10 @@ integration:
 conformance: build
 	node testdata/js/conformance.mjs $(CONFORMANCE)
 
-# With the defaults, and with a hot tier so small that most reads are cold.
+# With the defaults, and with all data cold before they are read.
 client: build
 	node testdata/js/client.mjs $(CLIENT)
-	node testdata/js/client.mjs -- --hot.max-bytes=64KiB --seal.target-bytes=16KiB --seal.max-age=1s
+	node testdata/js/client.mjs --cold -- --hot.max-bytes=64KiB --seal.target-bytes=16KiB --seal.max-age=1s
 
 # TRIALS names a script that takes the URL of a server.
 trials: build

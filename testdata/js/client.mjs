@@ -8,21 +8,22 @@ import { conclude, runSuite } from "./suite.mjs"
 
 const options = readOptions({
   phase: { type: `string` },
+  cold: { type: `boolean`, default: false },
   state: { type: `string` },
 })
 
 const total = { passed: 0, failed: 0 }
 
 /** Runs one phase on each surface. What `resume` needs to know is in the state files. */
-async function run(phase, url, state) {
+async function run(phase, url, state, admin) {
   for (const [i, prefix] of options.prefix.entries()) {
     console.log(`client on ${prefix}: ${phase}`)
     const { passed, failed } = await runSuite({
-      file: `client.${phase}.test.mjs`,
+      file: `*.${phase}.test.mjs`,
       url,
       prefix,
       filter: options.filter,
-      provide: { state: `${state}.${i}` },
+      provide: { state: `${state}.${i}`, admin },
     })
     total.passed += passed
     total.failed += failed
@@ -33,10 +34,11 @@ async function crashBetweenPhases(server) {
   const dir = await mkdtemp(join(tmpdir(), `firn-client-`))
   try {
     const state = join(dir, `state`)
-    await run(`write`, server.url, state)
-    await server.kill()
-    await server.start()
-    await run(`resume`, server.url, state)
+    for (const phase of [`write`, `resume`]) {
+      await run(phase, server.url, state, options.cold ? await server.admin : undefined)
+      await server.kill()
+      await server.start()
+    }
   } finally {
     await rm(dir, { recursive: true })
   }

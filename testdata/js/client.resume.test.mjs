@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { DurableStream } from "@durable-streams/client"
 import { describe, expect, inject, test } from "vitest"
-import { follow, makeEvents, produce, readJSON, readText } from "./streams.mjs"
+import { cool, follow, makeEvents, produce, readJSON, readText } from "./streams.mjs"
 
 // The phase before wrote this; the server was killed after its last answer.
 const state = JSON.parse(await readFile(inject(`state`), `utf8`))
@@ -10,6 +10,12 @@ const at = (url) => new URL(new URL(url).pathname, inject(`url`)).href
 const open = (kept, contentType) => new DurableStream({ url: at(kept.url), contentType })
 
 describe(`after the server was killed`, () => {
+  test(`data are in the tier that the driver wants`, async () => {
+    await cool(open(state.events))
+    const answer = await fetch(`${at(state.events.url)}?offset=-1`)
+    expect(answer.headers.get(`server-timing`)).toContain(inject(`admin`) ? `cold` : `hot`)
+  })
+
   test(`everything acknowledged is there, at the same offsets`, async () => {
     const s = open(state.events)
     expect((await s.head()).offset).toBe(state.events.tail)

@@ -59,7 +59,14 @@ export class Server {
       ...(this.#flags.length ? this.#flags : [`--live.long-poll-timeout=500ms`]),
     ], { stdio: [`ignore`, `pipe`, `pipe`] })
     this.#process = child
+    const begin = this.#log.length
     for (const out of [child.stdout, child.stderr]) out.on(`data`, (text) => { this.#log += text })
+    this.admin = new Promise((resolve) => {
+      child.stdout.on(`data`, () => {
+        const [, admin] = this.#log.slice(begin).match(/admin on (http:\/\/[^\s,]+),/) ?? []
+        if (admin) resolve(admin)
+      })
+    })
     const failed = new Promise((_, reject) => {
       child.once(`error`, reject)
       child.once(`exit`, (code, signal) => reject(new Error(`server ended at its start: ${signal ?? code}`)))

@@ -16,7 +16,19 @@ export function createStream(name, contentType, options = {}) {
 export async function createEvents(name, events) {
   const s = await createStream(name, `application/json`)
   for (const event of events) await s.append(JSON.stringify(event))
+  await cool(s)
   return s
+}
+
+/** Where the driver asks for cold data: moves all that the stream has to the cold tier. */
+export async function cool({ url }) {
+  const admin = inject(`admin`)
+  if (!admin) return
+  const name = new URL(url).pathname.replace(/^\/v1\/stream\//, `/default/`).replace(/^\/ds\//, `/`)
+  for (const step of [`seal`, `evict`]) {
+    const answer = await fetch(`${admin}/admin/streams${name}/${step}`, { method: `POST` })
+    if (!answer.ok && answer.status !== 404) throw new Error(`${step} ${name}: ${answer.status} ${await answer.text()}`)
+  }
 }
 
 /** What `count` messages look like: none is equal to another. */
@@ -25,10 +37,12 @@ export function makeEvents(count, from = 0) {
 }
 
 export async function readJSON(stream, offset) {
+  await cool(stream)
   return (await stream.stream({ offset, live: false })).json()
 }
 
 export async function readText(stream, offset) {
+  await cool(stream)
   return (await stream.stream({ offset, live: false })).text()
 }
 
@@ -68,4 +82,22 @@ export async function follow(stream, { live, offset, done, onCaughtUp }) {
   } finally {
     session.cancel()
   }
+}
+
+/** The schema of a value that has all the fields named. */
+function fields(...names) {
+  const validate = (value) => names.every((n) => value?.[n] !== undefined) ? { value } : { issues: [{ message: `a field is missing` }] }
+  return { "~standard": { version: 1, vendor: `firn`, validate } }
+}
+
+/** The state that both phases know: two collections in one stream. */
+export const definition = {
+  users: { schema: fields(`id`, `name`), type: `user`, primaryKey: `id` },
+  notes: { schema: fields(`id`, `text`), type: `note`, primaryKey: `id` },
+}
+
+/** The rows of a collection by id, without what the package adds to them. */
+export function rows(collection) {
+  const own = (row) => Object.fromEntries(Object.entries(row).filter(([name]) => !/^[$_]/.test(name)))
+  return collection.toArray.map(own).sort((a, b) => (a.id < b.id ? -1 : 1))
 }
