@@ -168,11 +168,11 @@ func TestDribblingStreamIsCut(t *testing.T) {
 
 // A slow body that keeps the pace is taken, however long it takes.
 func TestSlowBodyIsTaken(t *testing.T) {
-	c, _ := connect(t, api.Options{BodyIdleTimeout: idle})
+	c, _ := connect(t, api.Options{BodyIdleTimeout: 5 * idle})
 	c.create("/ds/trial/s", "text/plain", "")
-	const pieces = 40
+	const pieces = 80
 	piece := strings.Repeat("x", 100) // 100 bytes in 20 ms
-	conn := c.dial("POST /ds/trial/s HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 4000\r\n\r\n")
+	conn := c.dial("POST /ds/trial/s HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 8000\r\n\r\n")
 	n := 0
 	every(t, idle/10, "all pieces", func() bool {
 		if _, err := io.WriteString(conn, piece); err != nil {
