@@ -21,14 +21,11 @@ type Compactor struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	// evicted counts the bytes evicted since the last reclamation.
-	evicted atomic.Uint64
-
 	// waiting is how many objects wait for a copy of the catalog.
 	waiting atomic.Int64
 
 	// Owned by Run.
-	reclaimed time.Time
+	reclaimed reclamation
 	swept     time.Time
 
 	mu sync.Mutex // guards what follows
@@ -118,8 +115,8 @@ func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 		errs = append(errs, c.sweep(ctx))
 		c.swept = time.Now()
 	}
-	errs = append(errs, c.reclaim(ctx))
-	return more, errors.Join(errs...)
+	m, err := c.reclaim(ctx)
+	return more || m, errors.Join(append(errs, err)...)
 }
 
 // relieve forgets the failures of streams that have nothing left to seal.

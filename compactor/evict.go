@@ -16,7 +16,7 @@ const (
 	// evictors is how many evictions wait for the committer at a time: they share
 	// its syncs.
 	evictors = 16
-	// reclaimPause is the least time between two reclamations.
+	// reclaimPause is the time after all parts have been rewritten in vain.
 	reclaimPause = 10 * time.Second
 )
 
@@ -53,21 +53,42 @@ func (c *Compactor) evict(ctx context.Context, h hot.Held) error {
 	}
 	c.metrics.evictions.Inc()
 	c.metrics.evictedBytes.Add(float64(h.To - h.From))
-	c.evicted.Add(h.To - h.From)
 	return nil
 }
 
-// reclaim gives the space of evicted bytes back to the disk, when it is worth a
-// compaction: Pebble drops deleted ranges of interleaved streams only when it
-// happens to rewrite them.
-func (c *Compactor) reclaim(ctx context.Context) error {
-	worth := max(c.opts.Policy.Budget/8, 32<<20)
-	if c.evicted.Load() < worth || time.Since(c.reclaimed) < reclaimPause {
-		return nil
+// reclaim gives space of evicted and deleted bytes back to the disk. Pebble does that
+// when it happens to rewrite the files that they are in, which under load is soon
+// enough: see docs/decisions.md. One step rewrites a part, so that seals and
+// evictions do not wait for all of them. It reports whether there may be more to do
+// at once.
+func (c *Compactor) reclaim(ctx context.Context) (bool, error) {
+	if time.Now().Before(c.reclaimed.next) {
+		return false, nil
 	}
-	c.evicted.Store(0)
-	err := c.hot.Reclaim(ctx)
-	c.reclaimed = time.Now()
+	bloated, err := c.hot.Bloated()
+	if err != nil {
+		return false, err
+	}
+	r := &c.reclaimed
+	if !bloated {
+		*r = reclamation{}
+		return false, nil
+	}
+	if err := c.hot.Reclaim(ctx, r.part); err != nil {
+		return false, err
+	}
 	c.metrics.reclaims.Inc()
-	return err
+	if r.part++; r.part < hot.ReclaimParts {
+		return true, nil
+	}
+	// Something else holds the space, such as a reader's view: do not hurry.
+	r.part, r.rounds = 0, r.rounds+1
+	r.next = time.Now().Add(reclaimPause << min(r.rounds, 6))
+	return false, nil
+}
+
+// reclamation is how far it is.
+type reclamation struct {
+	part, rounds int
+	next         time.Time
 }

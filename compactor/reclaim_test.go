@@ -1,6 +1,7 @@
 package compactor_test
 
 import (
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -31,7 +32,7 @@ func TestEvictedBytesLeaveTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const total = 34 << 20 // a little more than what is worth it
+	const total = 34 << 20
 	comp, err := compactor.New(compactor.Options{
 		Hot: h, Cold: c, Encoder: e, Policy: compactor.Policy{Budget: 1 << 20, HardBytes: 1 << 40, Target: 1 << 20},
 	})
@@ -69,6 +70,57 @@ func TestEvictedBytesLeaveTheDisk(t *testing.T) {
 	}
 	if left := size(t, dir); full < total || left > total/2 {
 		t.Errorf("the directory had %d MiB and has %d MiB, with 1 MiB to keep", full>>20, left>>20)
+	}
+}
+
+// While streams grow and are evicted, the directory follows the budget.
+func TestDirectoryFollowsTheBudget(t *testing.T) {
+	const budget, memtable, streams = 2 << 20, 256 << 10, 64
+	dir := t.TempDir()
+	h, err := hot.Open(dir, hot.Options{MemTableBytes: memtable, Fatal: func(m string) { panic(m) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	c, err := cold.Open(mem.New(mem.Options{}), cold.Options{StoreID: h.ID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	comp, err := compactor.New(compactor.Options{
+		Hot: h, Cold: c, Policy: compactor.Policy{Budget: budget, HardBytes: 1 << 40, Target: 64 << 10},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []stream.ID
+	for i := range streams {
+		r, err := h.Create(bg, hot.Create{Name: named(fmt.Sprint(i)), ContentType: stream.DefaultContentType, Mode: stream.Bytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.Record.ID)
+	}
+	rnd := rand.NewChaCha8([32]byte{1})
+	payload := make([]byte, 4<<10)
+	const rounds = 40 // 10 MiB
+	for round := range rounds {
+		for _, id := range ids {
+			_, _ = rnd.Read(payload)
+			if _, err := h.Append(bg, &hot.Append{ID: id, ContentType: stream.DefaultContentType, Payload: payload}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for more := true; more; {
+			if more, err = comp.Pass(bg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// What docs/operations.md promises: twice the budget and a memtable for the values;
+		// six memtables for what has not been flushed and its logs.
+		if n, limit := size(t, dir), int64(2*budget+7*memtable); n > limit && round > 0 {
+			t.Fatalf("round %d: the directory has %d MiB, %d MiB are promised", round, n>>20, limit>>20)
+		}
 	}
 }
 

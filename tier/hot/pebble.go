@@ -118,10 +118,30 @@ func (s *Store) fatal(msg string) {
 	runtime.Goexit()
 }
 
-// Reclaim rewrites the data values so that the space of deleted ranges goes back
-// to the disk. It takes as long as writing all hot bytes again.
-func (s *Store) Reclaim(ctx context.Context) error {
-	if err := s.db.Compact(ctx, []byte{kindData}, []byte{kindData + 1}, false); err != nil {
+// Bloated reports whether the files of data values take much more of the disk than
+// the values that are left: over twice their size, and a memtable's.
+func (s *Store) Bloated() (bool, error) {
+	used, err := s.db.EstimateDiskUsage([]byte{kindData}, []byte{kindData + 1})
+	if err != nil {
+		return false, fmt.Errorf("estimate disk usage: %w", err)
+	}
+	return used > 2*s.HotBytes()+s.opts.MemTableBytes, nil
+}
+
+// ReclaimParts is into how many parts the data values are divided for [Store.Reclaim].
+const ReclaimParts = 16
+
+// Reclaim rewrites the data values of one part of the streams, of ReclaimParts, so
+// that the space of deleted ranges goes back to the disk. It takes as long as writing
+// the hot bytes of the part again.
+func (s *Store) Reclaim(ctx context.Context, part int) error {
+	// An incarnation begins with a hash: the parts are about equal.
+	const width = 256 / ReclaimParts
+	from, to := []byte{kindData, byte(part * width)}, []byte{kindData + 1}
+	if part < ReclaimParts-1 {
+		to = []byte{kindData, byte((part + 1) * width)}
+	}
+	if err := s.db.Compact(ctx, from, to, false); err != nil {
 		return fmt.Errorf("reclaim space: %w", err)
 	}
 	return nil
