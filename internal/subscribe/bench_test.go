@@ -11,17 +11,27 @@ import (
 	"firn/tier/hot"
 )
 
-// BenchmarkAppend appends from many goroutines beside subscriptions with globs that
-// match none of the streams. The disk is memory, so that a sync hides nothing.
+// BenchmarkAppend appends from many goroutines beside subscriptions that none of the
+// streams belongs to. The disk is memory, so that a sync hides nothing.
 func BenchmarkAppend(b *testing.B) {
-	for _, n := range []int{0, 1, 10_000} {
-		b.Run(fmt.Sprintf("subscriptions=%d", n), func(b *testing.B) {
+	for _, bb := range []struct {
+		name  string
+		n     int
+		globs []string // none: explicit links
+	}{
+		{"none", 0, nil},
+		{"one", 1, []string{"tenant-%d/*"}},
+		{"elsewhere", 10_000, []string{"tenant-%d/*", "tenant-%d/**/events", "*/*/only-%d", "**/deep-%d"}},
+		{"prefixes", 10_000, []string{"plain/*/c-%d", "**/x-%d", "plain/**/y-%d", "*/**/*/z-%d", "plain/*/events/w-%d"}},
+		{"links", 10_000, nil},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
 			r := newRig(b)
 			ids := make([]stream.ID, 500)
 			for i := range ids {
-				ids[i] = r.put(fmt.Sprintf("plain/%d", i), "").ID
+				ids[i] = r.put(fmt.Sprintf("plain/%d/events", i), "").ID
 			}
-			r.subscribeMany(n)
+			r.subscribeMany(bb.n, bb.globs)
 			payload := []byte(`{"n":1}` + "\n")
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -46,19 +56,21 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// subscribeMany makes subscriptions with patterns of several kinds.
-func (r *rig) subscribeMany(n int) {
+// subscribeMany makes subscriptions with globs in turn, or with a link each.
+func (r *rig) subscribeMany(n int, globs []string) {
 	r.t.Helper()
 	r.put("wakes", "")
 	var wg sync.WaitGroup
-	for w := range 8 {
+	for w := range 64 {
 		wg.Go(func() {
-			for i := w; i < n; i += 8 {
-				pattern := [...]string{"tenant-%d/*", "tenant-%d/**/events", "*/*/only-%d", "**/deep-%d"}[i%4]
-				_, _, err := r.Put(bg, subscribe.Flat, fmt.Sprint("s", i), subscribe.Config{
-					Type: "pull-wake", Pattern: fmt.Sprintf(pattern, i), WakeStream: "wakes",
-				}, root)
-				if err != nil {
+			for i := w; i < n; i += 64 {
+				c := subscribe.Config{Type: "pull-wake", WakeStream: "wakes"}
+				if len(globs) > 0 {
+					c.Pattern = fmt.Sprintf(globs[i%len(globs)], i)
+				} else {
+					c.Streams = []string{fmt.Sprintf("plain/%d/other", i)}
+				}
+				if _, _, err := r.Put(bg, subscribe.Flat, fmt.Sprint("s", i), c, root); err != nil {
 					r.t.Error(err)
 				}
 			}

@@ -23,6 +23,12 @@ func TestRandomHistories(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed)
+			for range 8 {
+				w.create()
+			}
+			for range 4 {
+				w.subscribe()
+			}
 			for range 40 {
 				w.step()
 			}
@@ -42,10 +48,10 @@ func (w *world) step() {
 		do     func()
 	}
 	actions := []action{
-		{10, w.create}, {12, w.grow}, {3, w.remove}, {1, w.closeOne}, {2, w.expire},
-		{5, w.subscribe}, {1, w.unsubscribe}, {5, w.link}, {4, w.unlink},
-		{10, w.claim}, {10, w.ack}, {3, w.release}, {4, w.ackStale}, {8, w.callback},
-		{8, w.pass}, {2, w.crash}, {3, w.look},
+		{10, w.create}, {16, w.grow}, {4, w.remove}, {1, w.closeOne}, {2, w.expire},
+		{3, w.subscribe}, {1, w.unsubscribe}, {4, w.link}, {3, w.unlink},
+		{16, w.claim}, {10, w.ack}, {3, w.release}, {4, w.ackStale}, {8, w.callback},
+		{6, w.pass}, {2, w.crash}, {3, w.look},
 	}
 	total := 0
 	for _, a := range actions {
