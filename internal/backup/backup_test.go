@@ -37,7 +37,7 @@ type rig struct {
 	disk  *vfs.MemFS
 	mem   *mem.Store
 	blobs *fault.Store
-	clock atomic.Int64 // ms
+	clock *atomic.Int64 // ms
 
 	hot       *hot.Store
 	cold      *cold.Store
@@ -46,9 +46,13 @@ type rig struct {
 	runner    *backup.Runner
 }
 
+var crashCfg = vfs.CrashCloneCfg{}
+
+func newDisk() *vfs.MemFS { return vfs.NewCrashableMem() }
+
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, disk: vfs.NewCrashableMem()}
+	r := &rig{t: t, disk: newDisk(), clock: new(atomic.Int64)}
 	r.mem = mem.New(mem.Options{Now: r.now})
 	r.blobs = fault.New(r.mem)
 	r.clock.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
