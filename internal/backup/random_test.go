@@ -101,7 +101,11 @@ func (w *worker) step() {
 		if err != nil {
 			break
 		}
-		res, err := w.store.Append(bg, tier.AppendRequest{Name: n, ContentType: "text/plain", Body: []byte(word), Close: w.rand.IntN(12) == 0})
+		req := tier.AppendRequest{Name: n, ContentType: "text/plain", Body: []byte(word), Close: w.rand.IntN(12) == 0}
+		if w.rand.IntN(2) == 0 {
+			req.Producer = &stream.Producer{ID: word}
+		}
+		res, err := w.store.Append(bg, req)
 		if err == nil {
 			w.full[i.ID] += word
 			w.given = append(w.given, given{n, res.Tail, w.full[i.ID]})

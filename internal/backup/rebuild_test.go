@@ -4,8 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"firn/internal/backup"
+	"firn/internal/blob/fault"
 	"firn/pkg/stream"
 )
 
@@ -103,4 +105,137 @@ func TestRebuildAgain(t *testing.T) {
 	r.lose()
 	r.rebuild(backup.RebuildOptions{})
 	r.holds("a", "one two")
+}
+
+// A segment that was written for a stream which was deleted before the copy does not
+// bring it back.
+func TestDeletedStreamStaysAway(t *testing.T) {
+	r := newRig(t)
+	i := r.create("a", "bytes that are sealed while the stream is deleted")
+	s, err := r.compactor.Build(i.ID)
+	r.must(err)
+	r.must(s.Intend(bg))
+	r.must(s.Upload(bg))
+	s.Release()
+	r.must(r.store.Delete(bg, named("a")))
+	r.copy()
+	r.lose()
+	rep, streams := r.rebuild(backup.RebuildOptions{})
+	if len(streams) > 0 || len(rep.Lost) != 1 || rep.Lost[0].Stream != "default/a" {
+		t.Errorf("report: %+v, streams: %v", rep, streams)
+	}
+}
+
+// A stream that was deleted and made again after the copy is what it was last.
+func TestSuccessorTakesTheName(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "first of the name")
+	r.seal("a")
+	r.copy()
+	r.must(r.store.Delete(bg, named("a")))
+	r.create("a", "second")
+	r.seal("a")
+	r.lose()
+	_, streams := r.rebuild(backup.RebuildOptions{})
+	r.holds("a", "second")
+	if s := streams[named("a")]; !s.Unknown {
+		t.Errorf("told of %+v", s)
+	}
+	r.must(r.store.Delete(bg, named("a")))
+	r.copy()
+	r.lose()
+	r.rebuild(backup.RebuildOptions{})
+	if _, err := r.content(named("a")); !errors.Is(err, stream.ErrNotFound) {
+		t.Errorf("after it was deleted: %v", err)
+	}
+}
+
+// An object that the copy names and that is not there is told.
+func TestMissingObject(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "sealed")
+	r.seal("a")
+	r.copy()
+	key := r.keys(r.hot.ID() + "/bucket=")[0]
+	r.must(r.mem.Delete(bg, key))
+	r.lose()
+	rep, _ := r.rebuild(backup.RebuildOptions{})
+	if rep.MissingCount != 1 || len(rep.Missing) != 1 || rep.Missing[0] != key || rep.Complete() {
+		t.Errorf("report: %+v", rep)
+	}
+}
+
+// Nothing is removed that a copy still needs, and everything is in the end.
+func TestSweepWaitsForCopy(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "sealed")
+	r.seal("a")
+	pass := func(want int, when string) {
+		t.Helper()
+		_, err := r.compactor.Pass(bg)
+		r.must(err)
+		if n := len(r.keys(r.hot.ID() + "/bucket=")); n != want {
+			t.Errorf("%s there are %d objects, want %d", when, n, want)
+		}
+	}
+	r.copy()
+	r.must(r.store.Delete(bg, named("a")))
+	pass(1, "after the deletion")
+	r.wait(grace)
+	pass(1, "after the grace, without a copy")
+	r.blobs.Script(fault.Fault{Op: fault.Put, Kind: fault.Before})
+	if _, err := r.runner.Copy(bg); err == nil {
+		t.Fatal("the copy was made")
+	}
+	pass(1, "after a copy that failed")
+	r.copy()
+	pass(0, "after a copy")
+	// A new process does not know what was copied, until it has made a base.
+	r.create("b", "sealed")
+	r.seal("b")
+	r.must(r.store.Delete(bg, named("b")))
+	pass(1, "after the second deletion")
+	r.copy()
+	r.stop()
+	r.wait(grace)
+	r.start()
+	pass(1, "after a restart")
+	r.copy()
+	pass(0, "after the base")
+}
+
+// Superseded generations go when the grace is over, but for the newest two.
+func TestOldGenerationsGo(t *testing.T) {
+	r := newRig(t)
+	generations := func() int {
+		found := make(map[string]bool)
+		for _, k := range r.keys(r.hot.ID() + "/catalog/") {
+			found[strings.Split(k, "/")[2]] = true
+		}
+		return len(found)
+	}
+	for want := range 4 {
+		r.create(string(rune('a'+want)), "x")
+		r.copy()
+		if n := generations(); n != want+1 {
+			t.Fatalf("there are %d generations, want %d", n, want+1)
+		}
+		r.stop()
+		r.start()
+	}
+	r.wait(grace - 3*time.Second)
+	r.create("e", "x")
+	r.copy()
+	if n := generations(); n != 5-1 {
+		t.Errorf("before the grace of the second is over there are %d generations", n)
+	}
+	r.wait(grace)
+	r.append("e", "x")
+	r.copy()
+	if n := generations(); n != 2 {
+		t.Errorf("in the end there are %d generations", n)
+	}
+	r.lose()
+	r.rebuild(backup.RebuildOptions{})
+	r.holds("e", "xx")
 }

@@ -11,10 +11,10 @@ import (
 
 const (
 	// changesDue is how much memory the changes since the last copy may take before
-	// the next one is due at once; at changesLost they are forgotten, and the next
-	// copy is a base. Both in bytes, counted roughly.
+	// the next one is due at once, in bytes, counted roughly. At changesLost times as
+	// much they are forgotten, and the next copy is a base.
 	changesDue  = 32 << 20
-	changesLost = 4 * changesDue
+	changesLost = 4
 	// changeCost is what a key takes beside its bytes.
 	changeCost = 64
 )
@@ -30,8 +30,9 @@ type changes struct {
 	// flying are those of the copy under way, nil if none is; flyingAll: it is a base.
 	flying    *changeSet
 	flyingAll bool
-	// due takes a value when the changes have grown large.
-	due chan struct{}
+	// due takes a value when the changes have grown to limit bytes.
+	due   chan struct{}
+	limit int
 }
 
 // changeSet is a set of changes of the catalog. Later states of the same key make it
@@ -139,10 +140,10 @@ func (c *changes) grow(t *txn) error {
 // bound keeps the memory of the changes bounded: more of them than a base has is no
 // gain. The caller holds mu.
 func (c *changes) bound() {
-	if c.since.bytes < changesDue {
+	if c.since.bytes < c.limit {
 		return
 	}
-	if c.since.bytes > changesLost {
+	if c.since.bytes > changesLost*c.limit {
 		c.since = nil
 	}
 	select {
@@ -154,7 +155,7 @@ func (c *changes) bound() {
 // TrackChanges makes the store remember what changes, for [Store.BeginCopy]. Until the
 // first copy is made, nothing counts as copied.
 func (s *Store) TrackChanges() {
-	s.changes.CompareAndSwap(nil, &changes{due: make(chan struct{}, 1)})
+	s.changes.CompareAndSwap(nil, &changes{due: make(chan struct{}, 1), limit: changesDue})
 }
 
 // Changed reports whether anything has changed since the last copy began, or might

@@ -40,6 +40,9 @@ var (
 	KeyOf       = keyOf
 )
 
+// LimitChanges changes how many bytes of changes make a copy due.
+func (s *Store) LimitChanges(n int) { s.changes.Load().limit = n }
+
 const Never = never
 
 // Uses is how many streams the store remembers the use of.
