@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"firn/internal/subscribe"
 	"firn/internal/subscribe/webhook"
@@ -207,4 +208,28 @@ func TestManyPendingStreams(t *testing.T) {
 		}
 	}
 	v.none("when all is acked")
+}
+
+// Subscriptions that wait for nothing but growth cost nothing: the engine sleeps.
+func TestIdleEngineSleeps(t *testing.T) {
+	r := newRig(t)
+	r.put("wakes", "")
+	for i := range 50 {
+		r.pull(fmt.Sprint("s", i), "wakes", fmt.Sprintf("e%d/*", i))
+	}
+	r.put("e0/a", "1")
+	r.settle()
+	asked := func(want time.Duration) func() bool {
+		return func() bool {
+			r.clock.mu.Lock()
+			defer r.clock.mu.Unlock()
+			return r.clock.asked == want
+		}
+	}
+	r.until("it waits for nothing but its hourly look at the keys", asked(time.Hour))
+	c := r.claim("s0")
+	r.until("it waits for the end of the lease", asked(time.Second))
+	_, err := r.Ack(bg, subscribe.Flat, "s0", c.Token, ackOf(c.WakeID, c.Generation, c.Streams, true))
+	r.must(err)
+	r.until("it waits for nothing again", asked(time.Hour))
 }

@@ -46,13 +46,15 @@ type clock struct {
 	ms    atomic.Int64
 	mu    sync.Mutex
 	waits []chan time.Time
+	asked time.Duration // the last time
 }
 
 func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 
-func (c *clock) after(time.Duration) <-chan time.Time {
+func (c *clock) after(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.asked = d
 	ch := make(chan time.Time, 1)
 	c.waits = append(c.waits, ch)
 	return ch

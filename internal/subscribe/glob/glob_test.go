@@ -120,18 +120,42 @@ func TestIndexAgreesWithMatch(t *testing.T) {
 	}
 }
 
-// BenchmarkIndexMiss looks up a path that none of many patterns matches.
+// BenchmarkIndexMiss looks up a path that none of many patterns matches: patterns that
+// lie elsewhere, that share the path's way to the last segment, and the worst there are,
+// each of which goes its own part of the way.
 func BenchmarkIndexMiss(b *testing.B) {
-	for _, n := range []int{1, 10_000} {
-		b.Run(fmt.Sprintf("patterns=%d", n), func(b *testing.B) {
+	for _, bb := range []struct {
+		name    string
+		n       int
+		pattern func(i int) string
+	}{
+		{"one", 1, func(i int) string { return fmt.Sprintf("tenant-%d/**/events/*", i) }},
+		{"elsewhere", 10_000, func(i int) string {
+			return fmt.Sprintf([]string{"tenant-%d/**/events/*", "**/deep-%d"}[i%2], i)
+		}},
+		{"prefixes", 10_000, func(i int) string {
+			return fmt.Sprintf([]string{"plain/*/c-%d", "**/x-%d", "plain/**/y-%d", "*/*/z-%d"}[i%4], i)
+		}},
+		{"worst", 10_000, func(i int) string {
+			var p strings.Builder
+			for bit := range 13 {
+				p.WriteString([]string{"*/", "a/"}[i>>bit&1])
+			}
+			return p.String() + fmt.Sprint("end-", i)
+		}},
+	} {
+		b.Run("patterns="+bb.name, func(b *testing.B) {
 			var x glob.Index[int]
-			for i := range n {
-				x.Add(parse(b, fmt.Sprintf("tenant-%d/**/events/*", i)), i)
-				x.Add(parse(b, fmt.Sprintf("**/deep-%d", i)), i)
+			for i := range bb.n {
+				x.Add(parse(b, bb.pattern(i)), i)
+			}
+			path := "plain/events/one"
+			if bb.name == "worst" {
+				path = strings.Repeat("a/", 13) + "one"
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				x.Match("plain/events/one", func(int) { b.Fatal("matched") })
+				x.Match(path, func(int) { b.Fatal("matched") })
 			}
 		})
 	}
