@@ -247,7 +247,7 @@ func hotOptions(c config.Config, log *slog.Logger, registry *prometheus.Registry
 func apiOptions(c config.Config, store *tier.Store, log *slog.Logger, registry *prometheus.Registry) api.Options {
 	return api.Options{
 		Store: store, Logger: log, Registerer: registry,
-		AppendBytes: int64(c.Limits.AppendBytes), InflightBytes: int64(c.Limits.InflightBytes),
+		AppendBytes: int64(c.Limits.AppendBytes), InflightBytes: int64(c.Limits.InflightBytes), OutgoingBytes: int64(c.Read.MemoryBytes),
 		SnapshotBytes:   int64(c.Limits.SnapshotBytes),
 		LongPollTimeout: time.Duration(c.Live.LongPollTimeout), SSEHeartbeat: time.Duration(c.Live.SSEHeartbeat),
 		SSEMaxAge:     time.Duration(c.Live.SSEMaxAge),

@@ -67,6 +67,8 @@ var (
 	errBodyTimeout = errors.New("request body stalled")
 	// errBodyUnexpected: a body where none has a meaning.
 	errBodyUnexpected = errors.New("a read has no body")
+	// errOutgoing: answers that clients do not take have used up their memory.
+	errOutgoing = errors.New("too many bytes of answers wait for slow clients")
 	// errInflight: the bodies being received have used up their memory.
 	errInflight = errors.New("too many request bytes in flight")
 	// errDraining: the server is about to stop and takes no live readers.

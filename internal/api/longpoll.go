@@ -63,5 +63,5 @@ func (s *Server) writeLongPoll(a *answer, r *http.Request, p *tier.Page, cursor 
 		a.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return s.writePage(a, p)
+	return s.writePage(r.Context(), a, p)
 }

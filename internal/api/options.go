@@ -29,6 +29,11 @@ type Options struct {
 	AppendBytes int64
 	// InflightBytes bounds the buffers of all such bodies together. Default 256 MiB.
 	InflightBytes int64
+	// OutgoingBytes bounds the answers to reads above 64 KiB that clients have not
+	// taken yet, all together. Default 512 MiB.
+	OutgoingBytes int64
+	// OutgoingWait is how long an answer waits for others to be taken. Default 5 s.
+	OutgoingWait time.Duration
 	// SnapshotBytes bounds a snapshot blob. Default 128 MiB.
 	SnapshotBytes int64
 
@@ -81,6 +86,8 @@ func (c CORS) admitsAll() bool {
 func (o Options) withDefaults() Options {
 	setDefault(&o.AppendBytes, 16<<20)
 	setDefault(&o.InflightBytes, 256<<20)
+	setDefault(&o.OutgoingBytes, 512<<20)
+	setDefault(&o.OutgoingWait, 5*time.Second)
 	setDefault(&o.SnapshotBytes, 128<<20)
 	setDefault(&o.LongPollTimeout, 25*time.Second)
 	setDefault(&o.SSEHeartbeat, 15*time.Second)

@@ -61,6 +61,7 @@ var rules = []rule{
 	{errBodyTimeout, 408, "body_timeout", 0},
 	{errBodyUnexpected, 400, "body_unexpected", 0},
 	{errInflight, 503, "too_many_bytes_in_flight", 1},
+	{errOutgoing, 503, "too_many_bytes_unread", 1},
 	{errDraining, 503, "stopping", 1},
 
 	{stream.ErrBucketName, 400, "bucket_name_invalid", 0},

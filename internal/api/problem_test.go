@@ -40,6 +40,7 @@ func TestProblemOf(t *testing.T) {
 		{stream.ErrColdUnavailable, 503, "cold_unavailable", headers("Retry-After: 2")},
 		{stream.ErrUnavailable, 503, "unavailable", headers("Retry-After: 1")},
 		{errInflight, 503, "too_many_bytes_in_flight", headers("Retry-After: 1")},
+		{errOutgoing, 503, "too_many_bytes_unread", headers("Retry-After: 1")},
 		{errEncoding, 415, "content_encoding_unsupported", headers("Accept-Encoding: identity")},
 		{context.DeadlineExceeded, 503, "unavailable", headers("Retry-After: 1")},
 	}

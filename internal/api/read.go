@@ -38,7 +38,7 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 
 	setPage(a, &page)
 	if q.start.IsNow() { // the tail of a moment: nothing to keep or to compare
-		return s.writePage(a, &page)
+		return s.writePage(r.Context(), a, &page)
 	}
 	tag := pageTag(&page)
 	a.Header().Set(headerETag, tag)
@@ -52,7 +52,7 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 		a.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return s.writePage(a, &page)
+	return s.writePage(r.Context(), a, &page)
 }
 
 // unlessMissing lets "there is no such stream" win over a complaint about the request.
@@ -77,9 +77,14 @@ func setPage(a *answer, p *tier.Page) {
 }
 
 // writePage sends 200 and the page's bytes, in JSON mode as one array (B§9.1.5). The
-// client's leaving is no error.
-func (s *Server) writePage(a *answer, p *tier.Page) error {
+// client's leaving is no error. Errors: errOutgoing, before anything is written.
+func (s *Server) writePage(ctx context.Context, a *answer, p *tier.Page) error {
 	body := p.Data
+	release, err := s.outgoing.take(ctx, len(body))
+	if err != nil {
+		return err
+	}
+	defer release()
 	var lent *[]byte // holds body when it is not the page's own bytes
 	if p.Info.Mode == stream.JSON {
 		lent = s.buffers.get(len(body) + 2)

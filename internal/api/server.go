@@ -14,15 +14,16 @@ import (
 
 // Server is the HTTP surface over one store.
 type Server struct {
-	opts    Options
-	store   *tier.Store
-	router  *mux.Router
-	bodies  *bodies
-	fixed   []fixedHeader
-	buffers buffers
-	coder   *coder // nil sends everything as it is
-	fanout  *fanout
-	metrics *metrics
+	opts     Options
+	store    *tier.Store
+	router   *mux.Router
+	bodies   *bodies
+	outgoing *outgoing
+	fixed    []fixedHeader
+	buffers  buffers
+	coder    *coder // nil sends everything as it is
+	fanout   *fanout
+	metrics  *metrics
 
 	// draining ends when Drain is called; live readers watch it.
 	draining context.Context
@@ -39,6 +40,7 @@ func New(o Options) *Server {
 		metrics: newMetrics(o.Registerer),
 	}
 	s.fixed = fixedHeaders(o.CORS)
+	s.outgoing = newOutgoing(o.OutgoingBytes, o.OutgoingWait)
 	s.bodies = newBodies(o.AppendBytes, o.InflightBytes, o.BodyIdleTimeout)
 	if !o.NoCompression {
 		s.coder = newCoder(&s.buffers, s.metrics)

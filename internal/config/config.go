@@ -170,6 +170,9 @@ type Read struct {
 	// Bytes of one answer; the client asks for the rest. A single larger JSON
 	// message is returned whole.
 	MaxBytes Bytes `key:"max_bytes" default:"4MiB" min:"1KiB" max:"64MiB"`
+	// Memory for answers above 64 KiB that clients have not taken yet, all together.
+	// Further ones wait a few seconds, then they are refused with 503.
+	MemoryBytes Bytes `key:"memory_bytes" default:"512MiB" min:"1KiB" max:"1TiB"`
 }
 
 // Bootstrap configures answers to bootstraps.

@@ -73,6 +73,8 @@ func (c Config) conflicts() Problems {
 		"the budget has to hold a segment; raise the one or lower the other")
 	atLeast("hot.hard_bytes", c.Hot.HardBytes, "hot.max_bytes", c.Hot.MaxBytes,
 		"appends would be refused within the budget; raise it, or set it to 0 for twice the budget")
+	atLeast("read.memory_bytes", c.Read.MemoryBytes, "read.max_bytes", c.Read.MaxBytes,
+		"one answer would take it all; raise the one or lower the other")
 	atLeast("bootstrap.memory_bytes", c.Bootstrap.MemoryBytes, "bootstrap.max_bytes", c.Bootstrap.MaxBytes,
 		"no bootstrap could be answered; raise the one or lower the other")
 	atLeast("limits.inflight_bytes", c.Limits.InflightBytes, "limits.append_bytes", c.Limits.AppendBytes,

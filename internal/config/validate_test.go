@@ -38,6 +38,8 @@ func TestValidate(t *testing.T) {
 		{"log level between", func(c *config.Config) { c.Log.Level = 1 }, "log.level: \"info+1\" is not one of"},
 		{"bootstrap memory holds one", func(c *config.Config) { c.Bootstrap.MemoryBytes = c.Bootstrap.MaxBytes }, ""},
 		{"bootstrap memory too small", func(c *config.Config) { c.Bootstrap.MemoryBytes = c.Bootstrap.MaxBytes - 1 }, "bootstrap.memory_bytes: 8388607 is smaller than bootstrap.max_bytes"},
+		{"answers hold a page", func(c *config.Config) { c.Read.MemoryBytes = c.Read.MaxBytes }, ""},
+		{"answers too small", func(c *config.Config) { c.Read.MemoryBytes = c.Read.MaxBytes - 1 }, "read.memory_bytes: 4194303 is smaller than read.max_bytes"},
 		{"bodies hold one append", func(c *config.Config) { c.Limits.InflightBytes = c.Limits.AppendBytes }, ""},
 		{"bodies too small", func(c *config.Config) { c.Limits.InflightBytes = c.Limits.AppendBytes - 1 }, "limits.inflight_bytes: 16777215 is smaller than limits.append_bytes"},
 		{"heartbeat at end", func(c *config.Config) { c.Live.SSEHeartbeat = c.Live.SSEMaxAge }, ""},
