@@ -32,17 +32,13 @@ type Compactor struct {
 	// readyFrom is the stream with which the next pass begins among those that are
 	// ready: some that fill up again and again are not to keep others waiting.
 	readyFrom stream.ID
-	backoff   map[stream.ID]*backoff // streams whose last seal failed
+	backoff   rests[stream.ID] // streams whose last seal failed
 	// late are the streams at which the last pass met trouble of the object store.
 	// They come last in the next one, in case the trouble is with them alone.
 	late    map[stream.ID]bool
 	trouble Status
-}
 
-// backoff is how long a stream whose seal failed is left alone.
-type backoff struct {
-	failures int
-	until    time.Time
+	rewrites rewrites
 }
 
 // Status is how the compactor fares.
@@ -65,7 +61,8 @@ func New(o Options) (*Compactor, error) {
 		}
 		o.Encoder = e
 	}
-	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(map[stream.ID]*backoff), late: make(map[stream.ID]bool)}
+	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(rests[stream.ID]), late: make(map[stream.ID]bool)}
+	c.rewrites.init()
 	c.metrics = newMetrics(o.Registerer, c)
 	return c, nil
 }
@@ -111,6 +108,11 @@ func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 		more = more || m
 		errs = append(errs, err)
 	}
+	if !c.opts.SealingOff {
+		m, err := c.rewrite(ctx, more)
+		more = more || m
+		errs = append(errs, err)
+	}
 	if time.Since(c.swept) >= c.opts.SweepInterval {
 		errs = append(errs, c.sweep(ctx))
 		c.swept = time.Now()
@@ -135,8 +137,7 @@ func (c *Compactor) relieve(v *hot.View) {
 func (c *Compactor) resting(id stream.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.backoff[id]
-	return b != nil && time.Now().Before(b.until)
+	return c.backoff.resting(id, time.Now())
 }
 
 // judge decides what a failed step on some streams means: trouble of the object store
@@ -165,14 +166,9 @@ func (c *Compactor) judge(ctx context.Context, err error, ids ...stream.ID) erro
 
 // rest leaves a stream alone for a while. The caller holds mu.
 func (c *Compactor) rest(id stream.ID, err error) {
-	b := c.backoff[id]
-	if b == nil {
-		b = &backoff{}
-		c.backoff[id] = b
+	if c.backoff.add(id, time.Now()) {
 		c.log.Error("cannot seal stream", "stream", id.String(), "err", err)
 	}
-	b.failures++
-	b.until = time.Now().Add(min(time.Second<<min(b.failures, 10), 10*time.Minute))
 }
 
 // note remembers how a pass ended, and logs when that changes.

@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"firn/compactor"
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
 	"firn/internal/blob/mem"
+	"firn/internal/tiertest"
 	"firn/internal/tiertest/disk"
 	"firn/pkg/segment"
 	"firn/pkg/stream"
@@ -43,6 +46,8 @@ type rig struct {
 	cold   *cold.Store
 	store  *tier.Store
 	clock  atomic.Int64 // ms
+	// registry has the metrics of the compactor.
+	registry *prometheus.Registry
 }
 
 // setup is what tests choose.
@@ -76,7 +81,12 @@ func newRig(t testing.TB, s setup) *rig {
 	r := &rig{t: t, setup: s, disk: disk.New(), blobs: m, faults: fault.New(m)}
 	r.clock.Store(1_700_000_000_000)
 	r.open()
-	t.Cleanup(r.close)
+	t.Cleanup(func() {
+		r.close()
+		if err := tiertest.Check(r.disk.FS(), "hot"); err != nil {
+			t.Errorf("the catalog disagrees with itself: %v", err)
+		}
+	})
 	return r
 }
 
@@ -98,17 +108,20 @@ func (r *rig) open() {
 	r.cold, err = cold.Open(blobs, cold.Options{StoreID: r.hot.ID(), Logger: log, Unique: r.setup.unique})
 	r.must(err)
 	r.store = tier.New(tier.Options{Hot: r.hot, Cold: r.cold, Logger: log, SpoolDir: r.t.TempDir()})
-	r.Compactor = r.another()
+	r.registry = prometheus.NewRegistry()
+	r.Compactor = r.compactor(r.registry)
 }
 
 // another is one more compactor on the same store.
-func (r *rig) another() *compactor.Compactor {
+func (r *rig) another() *compactor.Compactor { return r.compactor(nil) }
+
+func (r *rig) compactor(registry prometheus.Registerer) *compactor.Compactor {
 	r.t.Helper()
 	e, err := segment.NewEncoder(segment.Options{FrameBytes: 32})
 	r.must(err)
 	c, err := compactor.New(compactor.Options{
 		Hot: r.hot, Cold: r.cold, Encoder: e, Policy: r.setup.policy, Concurrency: r.setup.concurrency,
-		Interval: time.Millisecond, SweepInterval: time.Nanosecond,
+		Interval: time.Millisecond, SweepInterval: time.Nanosecond, Registerer: registry,
 		Logger: slog.New(slog.NewTextHandler(writer{r.t}, nil)),
 	})
 	r.must(err)
@@ -137,6 +150,21 @@ type writer struct{ t testing.TB }
 func (w writer) Write(p []byte) (int, error) {
 	w.t.Log(string(bytes.TrimSpace(p)))
 	return len(p), nil
+}
+
+// metric adds up the values of a counter.
+func (r *rig) metric(name string) (sum float64) {
+	r.t.Helper()
+	families, err := r.registry.Gather()
+	r.must(err)
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 func (r *rig) must(err error) {

@@ -4,6 +4,7 @@
 //	seal    bytes are written into a new object, then named by one commit
 //	evict   hot copies of sealed bytes are given up, oldest first, down to the budget
 //	trim    segments below a stream's floor, or of a stream that is gone, are let go of
+//	rewrite small segments are merged, and objects of which little is needed are copied
 //	sweep   objects that nothing has named for the grace are removed
 //	reclaim space of evicted bytes is given back to the disk
 //

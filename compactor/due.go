@@ -49,8 +49,8 @@ func (c *Compactor) seal(ctx context.Context) (bool, error) {
 // object. Its memory does not grow with the number of streams.
 type due struct {
 	c       *Compactor
-	make    func(ids []stream.ID) error
-	owner   bool // somebody has asked whether this process is it
+	start   func(ids []stream.ID) error // begins an object
+	owner   bool                        // somebody has asked whether this process is it
 	made    int
 	groups  map[groupKey]*group
 	pending int
@@ -84,10 +84,10 @@ type group struct {
 	bytes uint64
 }
 
-func (c *Compactor) newDue(mk func([]stream.ID) error) *due {
+func (c *Compactor) newDue(start func([]stream.ID) error) *due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := &due{c: c, make: mk, groups: make(map[groupKey]*group), late: c.late}
+	d := &due{c: c, start: start, groups: make(map[groupKey]*group), late: c.late}
 	c.late = make(map[stream.ID]bool)
 	return d
 }
@@ -285,5 +285,5 @@ func (d *due) object(ctx context.Context, ids []stream.ID) error {
 		d.owner = true
 	}
 	d.made++
-	return d.make(ids)
+	return d.start(ids)
 }

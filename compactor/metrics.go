@@ -10,6 +10,9 @@ type metrics struct {
 	passes      *prometheus.CounterVec
 	seals       *prometheus.CounterVec
 	sealedBytes prometheus.Counter
+	// rewrites are segments by reason and result.
+	rewrites       *prometheus.CounterVec
+	rewrittenBytes *prometheus.CounterVec
 	// sealedObjects are fewer than the segments: small streams share them.
 	sealedObjects prometheus.Counter
 	objectBytes   prometheus.Counter
@@ -50,6 +53,20 @@ func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
 		swept:         counter("firn_compactor_swept_objects_total", "Objects removed from the store."),
 		reclaims:      counter("firn_compactor_reclaims_total", "Compactions that gave evicted space back to the disk."),
 	}
+	m.rewrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "firn_compactor_rewrites_total",
+		Help: "Segments written again by reason (merge: of small ones; copy: out of an object of which little is needed) and result.",
+	}, []string{"reason", "result"})
+	m.rewrittenBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "firn_compactor_rewritten_bytes_total", Help: "Stored bytes written again by reason.",
+	}, []string{"reason"})
+	for _, reason := range []string{reasonMerge, reasonCopy} {
+		m.rewrittenBytes.WithLabelValues(reason)
+		for _, v := range []string{"done", "failed", "conflict"} {
+			m.rewrites.WithLabelValues(reason, v)
+		}
+	}
+	r.MustRegister(m.rewrites, m.rewrittenBytes)
 	m.sealSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "firn_compactor_seal_seconds", Help: "Time to build, upload and commit one object of segments.",
 		Buckets:                     prometheus.ExponentialBuckets(0.005, 2, 14),

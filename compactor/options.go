@@ -49,8 +49,12 @@ type Policy struct {
 	// Target is the size at which a stream's bytes are sealed (default 8 MiB), and
 	// about the content of a segment.
 	Target uint64
-	// MaxAge is the age at which they are sealed whatever their size (default 10 min).
+	// MaxAge is the age at which they are sealed whatever their size (default 10 min),
+	// and the time between two rounds of merging small segments.
 	MaxAge time.Duration
+	// RewriteRate bounds how many stored bytes a second are written again, merged or out
+	// of objects of which little is needed (default 8 MiB).
+	RewriteRate uint64
 }
 
 func (o Options) withDefaults() Options {
@@ -78,6 +82,9 @@ func (o Options) withDefaults() Options {
 	}
 	if p.MaxAge == 0 {
 		p.MaxAge = 10 * time.Minute
+	}
+	if p.RewriteRate == 0 {
+		p.RewriteRate = 8 << 20
 	}
 	return o
 }

@@ -22,7 +22,7 @@ func (r *rig) few(n, size int) []stream.ID {
 	r.t.Helper()
 	ids := make([]stream.ID, n)
 	for i := range ids {
-		ids[i] = r.create(fmt.Sprint(i), letters(size+i)[i:])
+		ids[i] = r.create(fmt.Sprint(i), letters(size + i)[i:])
 	}
 	return ids
 }
@@ -33,7 +33,7 @@ func (r *rig) fewHold(n, size int) {
 	for i := range n {
 		r.must(r.EvictStream(bg, r.record(fmt.Sprint(i)).ID))
 		r.marks(fmt.Sprint(i), uint64(size), uint64(size), uint64(size))
-		r.holds(fmt.Sprint(i), letters(size+i)[i:], 0)
+		r.holds(fmt.Sprint(i), letters(size + i)[i:], 0)
 	}
 }
 
@@ -218,13 +218,13 @@ func TestCrashBetweenAnyTwoStepsOfAPack(t *testing.T) {
 // A pack stays as long as one stream needs it.
 func TestPackGoesWithItsLastStream(t *testing.T) {
 	r := newRig(t, setup{policy: small})
-	r.few(3, 20)
+	r.few(2, 20)
 	r.wait(time.Minute)
 	r.count(1, "at first")
-	for i := range 3 {
+	for i := range 2 {
 		r.wait(2 * grace)
 		r.count(1, "while a stream needs it")
-		r.holds("2", letters(22)[2:], 0)
+		r.holds("1", letters(21)[1:], 0)
 		r.must(r.store.Delete(bg, named(fmt.Sprint(i))))
 		r.pass()
 	}

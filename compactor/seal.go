@@ -21,6 +21,9 @@ type Sealing struct {
 	sealed  *segment.Sealed
 	content uint64
 	size    uint64
+	// was are the segments, of each stream, in whose place these come; nil when new
+	// bytes are sealed.
+	was [][]hot.Piece
 
 	// What Commit has named.
 	named  uint64 // bytes
@@ -43,8 +46,11 @@ func (s *Sealing) Upload(ctx context.Context) (err error) {
 
 // Commit names the segments, those of several streams in steps. [hot.ErrConflict] means
 // that the streams have changed so that none applies: they are gone, or somebody else
-// has sealed these bytes.
+// has sealed or replaced these bytes.
 func (s *Sealing) Commit(ctx context.Context) error {
+	if s.was != nil {
+		return s.commitReplacements(ctx)
+	}
 	if len(s.ids) == 1 {
 		err := s.c.hot.Seal(ctx, hot.Seal{ID: s.ids[0], Ref: s.sealed.Refs[0], Size: s.size})
 		switch {
@@ -75,10 +81,16 @@ func (s *Sealing) Commit(ctx context.Context) error {
 // commitStep names some of the segments. It is no error that none of them applies:
 // others may.
 func (s *Sealing) commitStep(ctx context.Context, parts []hot.Part) error {
-	r, err := s.c.hot.SealPack(ctx, hot.SealPack{
-		Pack:  hot.Pack{Object: s.key, Size: s.size, Content: s.content},
-		Parts: parts,
-	})
+	r, err := s.c.hot.SealPack(ctx, hot.SealPack{Pack: s.pack(), Parts: parts})
+	return s.count(parts, r, err)
+}
+
+func (s *Sealing) pack() hot.Pack {
+	return hot.Pack{Object: s.key, Size: s.size, Content: s.content}
+}
+
+// count notes what a step has named.
+func (s *Sealing) count(parts []hot.Part, r hot.PackResult, err error) error {
 	if errors.Is(err, hot.ErrConflict) {
 		s.passed += len(parts)
 		return nil
@@ -106,6 +118,28 @@ func (s *Sealing) Abandon(ctx context.Context) error {
 // Release gives the object's memory back. The Sealing must not be used afterwards.
 func (s *Sealing) Release() { s.sealed.Release() }
 
+// take takes all steps, and abandons the object if one fails. A conflict is no error:
+// the object is given up, the streams are as they were.
+func (s *Sealing) take(ctx context.Context) error {
+	if err := s.Intend(ctx); err != nil {
+		return err
+	}
+	err := s.Upload(ctx)
+	if err == nil {
+		err = s.Commit(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if aerr := s.Abandon(ctx); aerr != nil {
+		s.c.log.Warn("cannot abandon segment", "key", s.key, "err", aerr)
+	}
+	if errors.Is(err, hot.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
 // sealAll takes all steps for one object of streams. It reports how many bytes were
 // sealed, 0 when there was nothing to seal or somebody else did it.
 func (c *Compactor) sealAll(ctx context.Context, ids []stream.ID) (uint64, error) {
@@ -115,23 +149,13 @@ func (c *Compactor) sealAll(ctx context.Context, ids []stream.ID) (uint64, error
 		return 0, err
 	}
 	defer s.Release()
-	if err := s.Intend(ctx); err != nil {
-		return 0, err
-	}
-	err = s.Upload(ctx)
-	if err == nil {
-		err = s.Commit(ctx)
-	}
-	c.metrics.seals.WithLabelValues("conflict").Add(float64(s.passed))
-	if err != nil {
-		if aerr := s.Abandon(ctx); aerr != nil {
-			c.log.Warn("cannot abandon segment", "key", s.key, "err", aerr)
-		}
-		if errors.Is(err, hot.ErrConflict) {
-			return 0, nil
-		}
+	if err := s.take(ctx); err != nil {
 		c.metrics.seals.WithLabelValues("failed").Inc()
 		return 0, err
+	}
+	c.metrics.seals.WithLabelValues("conflict").Add(float64(s.passed))
+	if s.named == 0 {
+		return 0, nil
 	}
 	c.metrics.seals.WithLabelValues("done").Add(float64(len(s.ids) - s.passed))
 	c.metrics.sealedObjects.Inc()

@@ -23,9 +23,15 @@ type contents struct {
 	data map[stream.ID]*bytes.Buffer // the payloads of the data values, joined
 }
 
+// Check checks the store in a directory, which nobody has open, against itself.
+func Check(fs vfs.FS, dir string) error {
+	_, err := inspect(fs, dir)
+	return err
+}
+
 // inspect reads a store that nobody has open, and checks it against itself.
-func inspect(fs vfs.FS) (*contents, error) {
-	db, err := pebble.Open(Dir, &pebble.Options{FS: fs, ReadOnly: true, Logger: silent{}, FormatMajorVersion: pebble.FormatNewest})
+func inspect(fs vfs.FS, dir string) (*contents, error) {
+	db, err := pebble.Open(dir, &pebble.Options{FS: fs, ReadOnly: true, Logger: silent{}, FormatMajorVersion: pebble.FormatNewest})
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}

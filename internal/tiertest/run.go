@@ -139,7 +139,7 @@ func newRun(o Options) (*run, error) {
 // if given, by accept.
 func (r *run) open(accept func(*contents) error) error {
 	if accept != nil {
-		c, err := inspect(r.disk.mem)
+		c, err := inspect(r.disk.mem, Dir)
 		if err != nil {
 			return fmt.Errorf("check store: %w", err)
 		}

@@ -12,8 +12,8 @@ const (
 	// runSegments of one size class make a run that is merged: the result is of the
 	// next class at least, so a byte is written again at most once a class.
 	runSegments = 8
-	// maxRun bounds how far back a run is looked for.
-	maxRun = 64
+	// MaxRun bounds how many segments a run has, and how far back one is looked for.
+	MaxRun = 64
 )
 
 // Run is a range of a stream whose segments are small and are to be merged.
@@ -44,11 +44,11 @@ func runOf(r pebble.Reader, rec *Record, target uint64) (Run, error) {
 		return Run{}, err
 	}
 	var (
-		edges   = append(make([]uint64, 0, maxRun+1), rec.Sealed) // of the segments, backwards
+		edges   = append(make([]uint64, 0, MaxRun+1), rec.Sealed) // of the segments, backwards
 		counts  [22]int                                           // of the segments by class
 		largest int
 	)
-	for ok := it.Last(); ok && len(edges) <= maxRun; ok = it.Prev() {
+	for ok := it.Last(); ok && len(edges) <= MaxRun; ok = it.Prev() {
 		from, to := field(it.Key(), 9), edges[len(edges)-1]
 		if to <= rec.Floor || to-from >= target/2 {
 			break
