@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"firn/pkg/stream"
 	"firn/tier/hot"
@@ -84,6 +85,9 @@ func (s *Store) updates(id stream.ID, b *Bootstrap, buf *[]byte, room int) (*hot
 	list, err := extents(v, rec, start)
 	if err != nil {
 		return nil, err
+	}
+	if s.opts.fault == FaultColdGap {
+		list = slices.DeleteFunc(list, func(e extent) bool { return e.cold })
 	}
 	for _, e := range list {
 		if e.cold {

@@ -210,7 +210,10 @@ func (g *gathering) takeCold(v *hot.View, id stream.ID, from, to uint64) error {
 }
 
 func (g *gathering) join(ctx context.Context) (err error) {
-	for _, p := range g.later {
+	for i, p := range g.later {
+		if g.store.opts.fault == FaultEdge && i > 0 && p.hot != nil {
+			p.hot = p.hot[1:]
+		}
 		if p.hot != nil {
 			*g.buf = append(*g.buf, p.hot...)
 			continue

@@ -43,11 +43,17 @@ func (s *Store) PublishSnapshot(ctx context.Context, r PublishRequest) error {
 	if err := s.hot.Intend(ctx, key); err != nil {
 		return fmt.Errorf("intend snapshot: %w", err)
 	}
-	err = s.opts.Cold.PutSnapshot(ctx, key, file, size)
-	if err == nil {
-		err = s.hot.Publish(ctx, hot.Publish{ID: rec.ID, Snapshot: hot.Snapshot{
+	put := func() error { return s.opts.Cold.PutSnapshot(ctx, key, file, size) }
+	show := func() error {
+		return s.hot.Publish(ctx, hot.Publish{ID: rec.ID, Snapshot: hot.Snapshot{
 			Position: pos, Object: key, Size: size, ContentType: r.ContentType, CRC: crc,
 		}})
+	}
+	if s.opts.fault == FaultPublishFirst {
+		put, show = show, put
+	}
+	if err = put(); err == nil {
+		err = show()
 	}
 	if err != nil {
 		// What was written is not named: let the sweep have it. A command of unknown

@@ -38,6 +38,9 @@ type Options struct {
 	BootstrapMemory int64
 	// SnapshotBytes bounds a snapshot (default 128 MiB).
 	SnapshotBytes int64
+
+	// fault is for tests that plant a fault.
+	fault Fault
 }
 
 // MaxBootstrap bounds the part bodies of one bootstrap (S).

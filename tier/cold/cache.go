@@ -21,6 +21,7 @@ const frameOverhead = 256
 // store is slower than its readers are patient.
 type cache struct {
 	bound int64
+	fault Fault
 
 	mu     sync.Mutex // guards what follows
 	size   int64
@@ -35,11 +36,12 @@ type entry struct {
 
 func (e *entry) size() int64 { return int64(cap(e.content) + len(e.key.object) + frameOverhead) }
 
-func newCache(bytes int64) *cache {
-	return &cache{bound: bytes, frames: make(map[frameKey]*list.Element), recent: list.New()}
+func newCache(bytes int64, f Fault) *cache {
+	return &cache{bound: bytes, fault: f, frames: make(map[frameKey]*list.Element), recent: list.New()}
 }
 
 func (c *cache) get(k frameKey) ([]byte, bool) {
+	k = c.key(k)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.frames[k]
@@ -53,6 +55,7 @@ func (c *cache) get(k frameKey) ([]byte, bool) {
 // add keeps content, which nobody may change any more. What is larger than the
 // whole cache is not kept.
 func (c *cache) add(k frameKey, content []byte) {
+	k = c.key(k)
 	e := &entry{k, content}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,6 +69,14 @@ func (c *cache) add(k frameKey, content []byte) {
 		c.size -= last.size()
 	}
 	c.frames[k] = c.recent.PushFront(e)
+}
+
+// key is where a frame is kept; apart only when a fault is planted.
+func (c *cache) key(k frameKey) frameKey {
+	if c.fault == FaultCacheByOffset {
+		k.object = ""
+	}
+	return k
 }
 
 // bytes is what the frames take.

@@ -114,7 +114,7 @@ func (s *Store) mayClaim(ctx context.Context, was *Owner, fence uint64) error {
 	case was.Store != s.opts.StoreID:
 		return fmt.Errorf("%w: %s (%s, since %s); choose another prefix or the data directory that belongs to it",
 			ErrForeign, was.Store, was.Host, was.Since.Format(time.RFC3339))
-	case was.Fence > fence:
+	case was.Fence > fence && s.opts.fault != FaultAnyFence:
 		return fmt.Errorf("%w: it knows of fence %d, the owner record of %d; it is a copy or a restored backup, use the one that ran last",
 			ErrStale, fence, was.Fence)
 	}

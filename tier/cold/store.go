@@ -39,6 +39,9 @@ type Options struct {
 	Unique func() string
 	// Now is when a claim is made; nil is time.Now.
 	Now func() time.Time
+
+	// fault is for tests that plant a fault.
+	fault Fault
 }
 
 func (o Options) withDefaults() Options {
@@ -103,7 +106,7 @@ func Open(blobs blob.Store, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open cold tier: %w", err)
 	}
 	s := &Store{
-		opts: o, blobs: blobs, log: o.Logger, decoder: d, cache: newCache(o.CacheBytes),
+		opts: o, blobs: blobs, log: o.Logger, decoder: d, cache: newCache(o.CacheBytes, o.fault),
 		ahead:   make(chan struct{}, maxAhead),
 		flights: make(map[frameKey]*flight),
 		ends:    make(map[frameKey]extent),

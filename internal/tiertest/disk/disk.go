@@ -1,28 +1,102 @@
 // Package disk is a disk in memory for tests of what stands on the hot tier. It can
-// lose power: then what was not synced is gone.
+// lose power: then what was not synced is gone, or a part of it.
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"firn/internal/verify"
 )
 
 // Disk is a file system in memory.
-type Disk struct{ fs *vfs.MemFS }
+type Disk struct {
+	mem *vfs.MemFS
+	fs  vfs.FS
+
+	mu   sync.Mutex // guards what follows
+	left int        // operations until fire; 0: not armed
+	fire func()
+}
 
 // New returns an empty disk.
-func New() *Disk { return &Disk{vfs.NewCrashableMem()} }
+func New() *Disk { return of(vfs.NewCrashableMem()) }
+
+func of(mem *vfs.MemFS) *Disk {
+	d := &Disk{mem: mem}
+	d.fs = errorfs.Wrap(mem, errorfs.InjectorFunc(d.count))
+	return d
+}
 
 // FS is for hot.Options.
 func (d *Disk) FS() vfs.FS { return d.fs }
 
 // Crash returns what the disk would hold if the power failed now. The disk itself
 // goes on, as if nothing had happened.
-func (d *Disk) Crash() *Disk { return &Disk{d.fs.CrashClone(vfs.CrashCloneCfg{})} }
+func (d *Disk) Crash() *Disk { return of(d.mem.CrashClone(vfs.CrashCloneCfg{})) }
+
+// CrashPart is Crash, but of what was not synced each part is kept with a probability
+// in percent.
+func (d *Disk) CrashPart(percent int, seed uint64) *Disk {
+	return of(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(seed, 0))}))
+}
+
+// Arm calls fire right before the n-th operation from now on that changes the disk.
+func (d *Disk) Arm(n int, fire func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.fire = n, fire
+}
+
+// Disarm reports whether fire was called or is being called.
+func (d *Disk) Disarm() (fired bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fired = d.fire != nil && d.left == 0
+	d.left, d.fire = 0, nil
+	return fired
+}
+
+func (d *Disk) count(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+		return nil
+	}
+	if op.Kind == errorfs.OpCreate && strings.Contains(op.Path, "marker.manifest") {
+		// Pebble has synced the new manifest but not its directory, and now points to
+		// it. With the file systems that people use, syncing a new file makes its name
+		// durable too; with this one it does not.
+		if err := d.syncDir(d.mem.PathDir(op.Path)); err != nil {
+			return err
+		}
+	}
+	var fire func()
+	d.mu.Lock()
+	if d.left > 0 {
+		if d.left--; d.left == 0 {
+			fire = d.fire
+		}
+	}
+	d.mu.Unlock()
+	if fire != nil {
+		fire()
+	}
+	return nil
+}
+
+func (d *Disk) syncDir(name string) error {
+	f, err := d.mem.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
 
 // Problems checks the hot tier that a directory would hold if the power failed now.
 func (d *Disk) Problems(dir string) ([]verify.Problem, error) {
