@@ -162,7 +162,7 @@ func (r *rig) is(err, want error, what string) {
 // until waits for a condition.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+	for deadline := time.Now().Add(20 * time.Second); !ok(); {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("waited in vain: %s", what)
 		}
