@@ -93,7 +93,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	_, help, _ := strings.Cut(description, "Exit codes:")
 	help = strings.Join(strings.Fields(help), " ")
 	rows := regexp.MustCompile(`(?m)^\| (\d) \| (.+) \|$`).FindAllStringSubmatch(table, -1)
-	for code := exitOK; code <= exitProblems; code++ {
+	for code := exitOK; code <= exitLoss; code++ {
 		if code >= len(rows) || rows[code][1] != fmt.Sprint(code) {
 			t.Fatalf("docs/operations.md does not have %d", code)
 		}
@@ -102,7 +102,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 			t.Errorf("--help does not have %q", want)
 		}
 	}
-	if len(rows) != exitProblems+1 {
+	if len(rows) != exitLoss+1 {
 		t.Errorf("docs/operations.md has %d codes", len(rows))
 	}
 }

@@ -40,7 +40,7 @@ Exit codes:
   5  refused as things are: the data directory, the cold storage or the address
      belongs to another server, or the server does not do this
   6  firn verify has found problems
-  7  firn rebuild has made a store, and bytes are missing or may be; it says which
+  7  firn rebuild has made a store, and something is missing or may be; it says what
 
 Commands that ask a running server take its addresses from --url and --admin-url,
 or FIRN_URL and FIRN_ADMIN_URL; the admin token from --token, FIRN_ADMIN_TOKEN or

@@ -2,21 +2,16 @@ package backup_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"firn/compactor"
 	"firn/internal/backup"
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
 	"firn/internal/blob/mem"
-	"firn/internal/verify"
+	"firn/internal/tiertest/disk"
 	"firn/pkg/segment"
 	"firn/pkg/stream"
 	"firn/tier"
@@ -34,7 +29,7 @@ const (
 // rig is a store over a disk and a bucket in memory, with its copies.
 type rig struct {
 	t     *testing.T
-	disk  *vfs.MemFS
+	disk  *disk.Disk
 	mem   *mem.Store
 	blobs *fault.Store
 	clock *atomic.Int64 // ms
@@ -46,13 +41,9 @@ type rig struct {
 	runner    *backup.Runner
 }
 
-var crashCfg = vfs.CrashCloneCfg{}
-
-func newDisk() *vfs.MemFS { return vfs.NewCrashableMem() }
-
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, disk: newDisk(), clock: new(atomic.Int64)}
+	r := &rig{t: t, disk: disk.New(), clock: new(atomic.Int64)}
 	r.mem = mem.New(mem.Options{Now: r.now})
 	r.blobs = fault.New(r.mem)
 	r.clock.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
@@ -74,7 +65,7 @@ func (r *rig) must(err error) {
 
 func (r *rig) hotOptions() hot.Options {
 	return hot.Options{
-		FS: r.disk, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, Now: r.now, Grace: grace, SealTarget: 1000,
+		FS: r.disk.FS(), MemTableBytes: 1 << 20, CacheBytes: 1 << 20, Now: r.now, Grace: grace, SealTarget: 1000,
 		Fatal: func(m string) { panic(m) },
 	}
 }
@@ -115,7 +106,7 @@ func (r *rig) stop() {
 func (r *rig) lose() {
 	r.t.Helper()
 	r.stop()
-	r.disk = vfs.NewCrashableMem()
+	r.disk = disk.New()
 }
 
 // rebuild makes the store again from the bucket, checks it and starts it.
@@ -142,23 +133,15 @@ func (r *rig) tryRebuild(o backup.RebuildOptions) (*backup.Report, map[stream.Na
 // check holds a closed store to what it promises of itself.
 func (r *rig) check() {
 	r.t.Helper()
-	db, err := pebble.Open(dir, &pebble.Options{FS: r.disk, ReadOnly: true, FormatMajorVersion: pebble.FormatNewest, Logger: quiet{}})
+	problems, err := r.disk.Problems(dir)
 	r.must(err)
-	c, err := verify.Load(db, verify.Options{})
-	r.must(errors.Join(err, db.Close()))
-	for _, p := range c.Check() {
+	for _, p := range problems {
 		r.t.Error(p)
 	}
 	if r.t.Failed() {
 		r.t.FailNow()
 	}
 }
-
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)              {}
-func (quiet) Errorf(string, ...any)             {}
-func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 func named(id string) stream.Name { return stream.Name{Bucket: stream.DefaultBucket, ID: id} }
 

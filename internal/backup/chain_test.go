@@ -9,6 +9,7 @@ import (
 	"firn/internal/backup"
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
+	"firn/internal/tiertest/disk"
 	"firn/tier/hot"
 )
 
@@ -101,7 +102,7 @@ func TestDamagedCopies(t *testing.T) {
 				t.Fatalf("rebuild: %v, want %v", err, c.err)
 			}
 			if c.holds == "" {
-				if names, _ := r.disk.List("data"); len(names) > 0 {
+				if names, _ := r.disk.FS().List("data"); len(names) > 0 {
 					t.Errorf("left on the disk: %v", names)
 				}
 				return
@@ -156,14 +157,14 @@ func TestBaseBreaksOff(t *testing.T) {
 	if _, err := r.runner.Copy(bg); err == nil {
 		t.Fatal("the copy was made")
 	}
-	disk := r.disk.CrashClone(crashCfg)
+	left := r.disk.Crash()
 	r.lose()
 	r.rebuild(backup.RebuildOptions{})
 	r.holds("a", "base one two")
 	r.stop()
 
 	// And without that loss the next one makes it good.
-	r.disk = disk
+	r.disk = left
 	o := r.hotOptions()
 	s, err := hot.Open(dir, o)
 	r.must(err)
@@ -218,7 +219,7 @@ func TestUntil(t *testing.T) {
 		t.Errorf("report: %+v of %d streams", rep, len(streams))
 	}
 	r.stop()
-	r.disk = newDisk()
+	r.disk = disk.New()
 	if _, _, err := r.tryRebuild(backup.RebuildOptions{Until: until.Add(-time.Hour)}); !errors.Is(err, backup.ErrNoCopy) {
 		t.Errorf("before the first copy: %v", err)
 	}
@@ -248,7 +249,7 @@ func TestTakeOver(t *testing.T) {
 func TestZombieIsFenced(t *testing.T) {
 	r := copies(t)
 	zombie := *r
-	r.hot, r.disk = nil, newDisk()
+	r.hot, r.disk = nil, disk.New()
 	r.rebuild(backup.RebuildOptions{})
 	zombie.append("a", " of a zombie")
 	if _, err := zombie.runner.Copy(bg); err == nil {
