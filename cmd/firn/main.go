@@ -32,6 +32,7 @@ type grammar struct {
 	Seal    sealCommand    `cmd:"" help:"Write all bytes of a stream to cold storage now."`
 	Evict   evictCommand   `cmd:"" help:"Give up the hot copy of all sealed bytes of a stream now."`
 	Backup  backupCommand  `cmd:"" help:"Have a server copy its catalog and unsealed bytes to the bucket now."`
+	Restore restoreCommand `cmd:"" help:"Make a store in another bucket from a copy."`
 	Rebuild rebuildCommand `cmd:"" help:"Make a lost data directory again from the bucket alone."`
 	Verify  verifyCommand  `cmd:"" help:"Check every mark, object, frame and checksum, on disk and in cold storage."`
 	Segment segmentCommand `cmd:"" help:"Look at objects of cold storage."`
@@ -61,7 +62,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	g.Serve.bind()
 	g.Config.bind()
 	g.Verify.bind()
+	g.Backup.bind()
 	g.Rebuild.bind()
+	g.Restore.bind()
 	helped := false
 	parser, err := kong.New(g, kong.Name("firn"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }),

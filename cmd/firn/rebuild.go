@@ -39,10 +39,8 @@ func (c *rebuildCommand) Run(ctx context.Context, i *invocation) error {
 		return errNoBackup
 	}
 	o := backup.RebuildOptions{Dir: filepath.Join(conf.DataDir, "hot"), TakeOver: c.TakeOver}
-	if c.Until != "" {
-		if o.Until, err = time.Parse(time.RFC3339, c.Until); err != nil {
-			return fmt.Errorf("--until wants a time such as 2026-01-31T12:00:00Z: %w; %w", err, errUsage)
-		}
+	if o.Until, err = moment(c.Until); err != nil {
+		return err
 	}
 	log, metrics := newLogger(i.stderr, conf.Log), prometheus.NewRegistry()
 	if o.Blobs, err = openBlobs(ctx, conf, log, metrics); err != nil {
@@ -62,6 +60,18 @@ func (c *rebuildCommand) Run(ctx context.Context, i *invocation) error {
 		return errLoss
 	}
 	return nil
+}
+
+// moment reads --until, which may be empty.
+func moment(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--until wants a time such as 2026-01-31T12:00:00Z: %w; %w", err, errUsage)
+	}
+	return t, nil
 }
 
 // maxTold bounds the streams that are listed for people.

@@ -102,6 +102,51 @@ func loseDisk(t *testing.T, cold []string) {
 	s.mustStop()
 }
 
+// An archive in a third place, and a part of it restored into a fourth.
+func TestArchiveAndRestore(t *testing.T) {
+	cold, archive, other := []string{"--cold", "file://" + t.TempDir()}, "file://"+t.TempDir(), "file://"+t.TempDir()
+	s := start(t, t.TempDir(), cold...)
+	s.must(201, "PUT", "/ds/demo", "")
+	s.must(201, "PUT", "/ds/demo/orders", `[{"n":1}]`, asJSON)
+	s.mustFirn("seal", "demo/orders")
+	s.must(204, "POST", "/ds/demo/orders", `{"n":2}`, asJSON)
+	s.must(201, "PUT", "/ds/demo/other", `[{"n":3}]`, asJSON)
+	s.mustFirn("backup")
+	if out := s.mustFirn(append([]string{"backup", "--to", archive}, cold...)...); !strings.Contains(out, "1, of which 1 were copied") {
+		t.Errorf("firn backup --to said %q", out)
+	}
+	s.mustStop()
+
+	dir := t.TempDir()
+	restore := []string{"restore", "--from", archive, "--cold", other, "--data-dir", dir}
+	o := firn(nil, append(restore, "--streams", "*/orders")...)
+	if o.code != exitOK || !strings.Contains(o.stdout, "demo/orders is there up to 16 ") || strings.Contains(o.stdout, "demo/other") {
+		t.Fatalf("restore: %+v", o)
+	}
+	if o := firn(nil, append(restore, "--data-dir", t.TempDir())...); o.code != exitConflict {
+		t.Errorf("into a bucket in use: %+v", o)
+	}
+	s = start(t, dir, "--cold", other)
+	if a := s.must(200, "GET", "/ds/demo/orders", ""); a.body != `[{"n":1},{"n":2}]` {
+		t.Errorf("there is %s", a.body)
+	}
+	s.must(404, "GET", "/ds/demo/other", "")
+	s.mustStop()
+	for args, want := range map[string]int{
+		"restore --from none":                                           exitUsage,
+		"restore --from " + archive + " --streams a**":                  exitUsage,
+		"restore --from file://" + t.TempDir():                          exitNotFound,
+		"backup --to none":                                              exitUsage,
+		"backup --cold none --to " + archive:                            exitConflict,
+		"backup --to " + archive + " --cold " + "file://" + t.TempDir(): exitNotFound,
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if o := firn(nil, append(strings.Fields(args), "--data-dir", dir)...); o.code != want {
+			t.Errorf("firn %s: %+v, want exit code %d", args, o, want)
+		}
+	}
+}
+
 func TestRebuildRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]int{

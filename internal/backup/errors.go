@@ -11,4 +11,7 @@ var (
 	ErrVersion = errors.New("copy is of a newer release")
 	// ErrAlive: the store may still have a server.
 	ErrAlive = errors.New("a server may still be running on this store")
+
+	// errEnough ends a listing.
+	errEnough = errors.New("enough")
 )

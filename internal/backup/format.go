@@ -108,8 +108,9 @@ func (h header) encode(enc *zstd.Encoder, entries []byte) ([]byte, uint32) {
 // object is one that was read and verified.
 type object struct {
 	header
-	raw []byte // the entries
-	crc uint32
+	whole []byte // as it was read
+	raw   []byte // the entries
+	crc   uint32
 }
 
 func damaged(format string, args ...any) error {
@@ -129,7 +130,7 @@ func decode(dec *zstd.Decoder, b []byte) (*object, error) {
 	if v := be.Uint16(b[8:]); v != version {
 		return nil, fmt.Errorf("%w: it has version %d, this release reads %d", ErrVersion, v, version)
 	}
-	o := &object{crc: sum}
+	o := &object{whole: b, crc: sum}
 	o.kind = Kind(b[10])
 	in := &input{b: body[fixedHeader:]}
 	o.store = string(in.take(uint64(in.uint16())))

@@ -35,11 +35,6 @@ type RebuildOptions struct {
 	Stream func(hot.Rebuilt) error
 	// Now is the time by which a server may be alive; nil is time.Now.
 	Now func() time.Time
-
-	// restoring: there is no owner record, and store is whose copies they are.
-	store string
-	// keep says which streams are wanted; nil is all of them.
-	keep func(hot.Rebuilt) bool
 }
 
 // Report is what a rebuild has found. Every stream that was not closed may have had
@@ -62,6 +57,10 @@ type Report struct {
 	MissingCount int      `json:"missing_object_count"`
 	// Lost are ranges in the bucket that cannot be attached to a stream.
 	Lost []LostRange `json:"lost_ranges"`
+}
+
+func newReport() *Report {
+	return &Report{Skipped: []string{}, Missing: []string{}, Lost: []LostRange{}}
 }
 
 // LostRange is a range of a stream that is in the bucket and cannot be reached.
@@ -99,7 +98,7 @@ func Rebuild(ctx context.Context, o RebuildOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &rebuild{RebuildOptions: o, hot: h, report: &Report{Skipped: []string{}, Missing: []string{}, Lost: []LostRange{}}}
+	b := &rebuild{RebuildOptions: o, hot: h, report: newReport()}
 	if err := b.run(ctx); err != nil {
 		return nil, errors.Join(err, h.Abandon())
 	}
@@ -114,9 +113,13 @@ type rebuild struct {
 	RebuildOptions
 	hot    *hot.Rebuild
 	report *Report
+	store  string
 	owner  *cold.Owner
 	// life is the highest that an object tells of.
 	life uint64
+	// used is the generation that was loaded, points how many copies of it.
+	used   hot.Generation
+	points int
 }
 
 func (b *rebuild) run(ctx context.Context) error {
@@ -124,13 +127,10 @@ func (b *rebuild) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.store == "" {
-		if owner == nil {
-			return fmt.Errorf("%w: there is no owner record; is it the right bucket and prefix?", ErrNoCopy)
-		}
-		b.store = owner.Store
+	if owner == nil {
+		return fmt.Errorf("%w: there is no owner record; is it the right bucket and prefix?", ErrNoCopy)
 	}
-	b.owner, b.report.Store = owner, b.store
+	b.owner, b.store, b.report.Store = owner, owner.Store, owner.Store
 	chains, err := chainsOf(ctx, b.Blobs, b.store)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (b *rebuild) check(ctx context.Context, chains []Chain, marked time.Time) e
 	}
 	b.report.Stopped = stopped
 	age := b.Now().Sub(last)
-	if b.owner == nil || stopped || b.TakeOver || age >= alive {
+	if stopped || b.TakeOver || age >= alive {
 		return nil
 	}
 	return fmt.Errorf("%w: the one of %s has left a sign in the bucket %v ago", ErrAlive, b.owner.Host, age.Round(time.Second))
@@ -225,6 +225,7 @@ func (b *rebuild) load(ctx context.Context, chains []Chain) error {
 			good, err := b.try(ctx, points)
 			if err == nil {
 				b.report.Copy = time.UnixMilli(int64(points[good-1].Ms)).UTC()
+				b.used, b.points = c.Generation, good
 				if len(c.Torn) > 0 {
 					b.Logger.Warn("the newest copy was not finished, the one before it is used", "objects", len(c.Torn))
 				}
@@ -275,7 +276,11 @@ func (b *rebuild) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.hot.Reconcile(hot.ReconcileOptions{
+	return b.hot.Reconcile(b.reconcileOptions(found))
+}
+
+func (b *rebuild) reconcileOptions(found []hot.Found) hot.ReconcileOptions {
+	return hot.ReconcileOptions{
 		Found: found, Life: b.life,
 		Stream: func(s hot.Rebuilt) error {
 			b.report.Streams++
@@ -288,7 +293,7 @@ func (b *rebuild) reconcile(ctx context.Context) error {
 			})
 			return nil
 		},
-	})
+	}
 }
 
 // claim takes the bucket: whoever had it before can write nothing any more.
@@ -298,9 +303,6 @@ func (b *rebuild) claim(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	fence := b.hot.Fence()
-	if b.owner != nil {
-		fence = max(fence, b.owner.Fence)
-	}
+	fence := max(b.hot.Fence(), b.owner.Fence)
 	return store.Claim(ctx, cold.ClaimOptions{Fence: fence, Remember: b.hot.SetFence, InUse: true, Rebuilt: true})
 }

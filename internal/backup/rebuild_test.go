@@ -7,8 +7,14 @@ import (
 	"time"
 
 	"firn/internal/backup"
+	"firn/internal/blob"
 	"firn/internal/blob/fault"
+	"firn/internal/blob/mem"
+	"firn/internal/tiertest/disk"
+	"firn/pkg/segment"
 	"firn/pkg/stream"
+	"firn/tier"
+	"firn/tier/cold"
 )
 
 func TestRebuild(t *testing.T) {
@@ -238,4 +244,102 @@ func TestOldGenerationsGo(t *testing.T) {
 	r.lose()
 	r.rebuild(backup.RebuildOptions{})
 	r.holds("e", "xx")
+}
+
+// archived copies a bucket to another one.
+func (r *rig) archived(to blob.Store) *backup.Archived {
+	r.t.Helper()
+	done, err := backup.Archive(bg, backup.ArchiveOptions{From: r.blobs, To: to})
+	r.must(err)
+	return done
+}
+
+func TestArchiveAndRestore(t *testing.T) {
+	r := newRig(t)
+	r.create("src", "of a fork")
+	r.seal("src")
+	r.create("keep", "wanted, cold")
+	r.seal("keep")
+	r.append("keep", " and hot")
+	_, _, err := r.store.Create(bg, tier.CreateRequest{Name: named("kept-fork"), Fork: &tier.ForkRequest{Source: named("src")}})
+	r.must(err)
+	r.append("kept-fork", ", forked")
+	r.create("other", "not wanted")
+	r.seal("other")
+	r.copy()
+	r.append("other", ", after the copy")
+	r.seal("other")
+
+	to := mem.New(mem.Options{Now: r.now})
+	if done := r.archived(to); done.Objects != 3 || done.Copied != 3 || len(done.Missing) > 0 || !done.Copy.Equal(r.now()) {
+		t.Errorf("archived %+v", done)
+	}
+	if done := r.archived(to); done.Objects != 3 || done.Copied != 0 {
+		t.Errorf("archived again %+v", done)
+	}
+	r.copy()
+	if done := r.archived(to); done.Objects != 4 || done.Copied != 1 {
+		t.Errorf("archived what is new: %+v", done)
+	}
+
+	for what, from := range map[string]blob.Store{"archive": to, "bucket itself": r.blobs} {
+		t.Run(what, func(t *testing.T) {
+			o := *r // another store, beside the first
+			o.t, o.disk, o.mem, o.hot = t, disk.New(), mem.New(mem.Options{Now: r.now}), nil
+			o.blobs = fault.New(o.mem)
+			ro := backup.RestoreOptions{
+				ArchiveOptions: backup.ArchiveOptions{From: from, To: o.blobs}, Dir: dir, Hot: o.hotOptions(),
+				Wanted: func(n stream.Name) bool { return strings.HasPrefix(n.ID, "ke") },
+			}
+			rep, err := backup.Restore(bg, ro)
+			o.must(err)
+			if !rep.Complete() || rep.Streams != 2 {
+				t.Errorf("report: %+v", rep)
+			}
+			o.check()
+			o.start()
+			o.holds("keep", "wanted, cold and hot")
+			o.holds("kept-fork", "of a fork, forked")
+			if _, err := o.content(named("src")); !errors.Is(err, stream.ErrGone) {
+				t.Errorf("the source of a fork: %v", err)
+			}
+			if _, err := o.content(named("other")); !errors.Is(err, stream.ErrNotFound) {
+				t.Errorf("what is not wanted: %v", err)
+			}
+			if n := len(o.keys(o.hot.ID() + "/bucket=")); n != 2 {
+				t.Errorf("the bucket has %d objects", n)
+			}
+			o.copy()
+			o.lose()
+			o.rebuild(backup.RebuildOptions{})
+			o.holds("keep", "wanted, cold and hot")
+			o.stop()
+			o.disk = disk.New()
+			ro.Hot = o.hotOptions()
+			if _, err := backup.Restore(bg, ro); !errors.Is(err, cold.ErrForeign) {
+				t.Errorf("into a bucket that has a store: %v", err)
+			}
+		})
+	}
+}
+
+// An object that is damaged is not brought along as if it were good.
+func TestArchiveOfDamagedObject(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "sealed")
+	r.seal("a")
+	r.copy()
+	key := r.keys(r.hot.ID() + "/bucket=")[0]
+	b, _, err := blob.ReadAll(bg, r.mem, key, 0, -1)
+	r.must(err)
+	b[5] ^= 1
+	r.put(key, b)
+	to := mem.New(mem.Options{})
+	if _, err := backup.Archive(bg, backup.ArchiveOptions{From: r.blobs, To: to}); !errors.Is(err, segment.ErrCorrupt) {
+		t.Errorf("archived: %v", err)
+	}
+	r.must(r.mem.Delete(bg, key))
+	if done := r.archived(to); len(done.Missing) != 1 {
+		t.Errorf("archived %+v", done)
+	}
 }

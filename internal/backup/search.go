@@ -28,7 +28,9 @@ type candidate struct {
 // only intended.
 func (b *rebuild) search(ctx context.Context) ([]hot.Found, error) {
 	var failed error
-	live, stop := iter.Pull(func(yield func(string) bool) { failed = b.hot.LiveObjects(yield) })
+	live, stop := iter.Pull(func(yield func(string) bool) {
+		failed = b.hot.LiveObjects(func(key string, _ uint64) bool { return yield(key) })
+	})
 	defer stop()
 	next, more := live()
 	missing := func(key string) {

@@ -139,9 +139,9 @@ func (r *Rebuild) Attachable(object string) (ok, named bool, err error) {
 	return err == nil && (o.state == Intended || named && o.live < o.content), named, err
 }
 
-// LiveObjects calls fn for each object that a stream names, in the order of keys,
-// until fn returns false.
-func (r *Rebuild) LiveObjects(fn func(object string) bool) error {
+// LiveObjects calls fn for each object that a stream names, with its size, in the order
+// of keys, until fn returns false.
+func (r *Rebuild) LiveObjects(fn func(object string, size uint64) bool) error {
 	it, err := r.s.db.NewIter(iterOptions([]byte{kindObject}, []byte{kindObject + 1}))
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *Rebuild) LiveObjects(fn func(object string) bool) error {
 		if err != nil {
 			return closeIter(it, err)
 		}
-		if o.state == Live && !fn(string(it.Key()[1:])) {
+		if o.state == Live && !fn(string(it.Key()[1:]), o.size) {
 			break
 		}
 	}
