@@ -163,7 +163,30 @@ func doRead(ctx context.Context, w *world, s Step) error {
 	return err
 }
 
-// read reads a page and compares it. It returns where the page ends.
+// doScan reads pages to the tail. One that fails for the trouble of the moment is tried
+// again.
+func doScan(ctx context.Context, w *world, s Step) error {
+	is := w.model.names[nameOf(s.Stream)]
+	if is == nil || is.deleted {
+		return doRead(ctx, w, s)
+	}
+	pos := is.place(s.At, 0)
+	for failures := 0; failures < 3 && pos < is.tail(); {
+		next, err := w.read(ctx, s, is.offset(pos))
+		if err != nil {
+			return err
+		}
+		if next == 0 {
+			failures++
+			continue
+		}
+		pos = next
+	}
+	return nil
+}
+
+// read reads a page and compares it. It returns where the page
+// ends, 0 if there is none.
 func (w *world) read(ctx context.Context, s Step, at stream.Offset) (uint64, error) {
 	n := nameOf(s.Stream)
 	was := w.model.clone()

@@ -73,7 +73,8 @@ var drawn = []struct {
 	{8, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream, s.Who = "pass", "", g.r.IntN(2) }},
 	{5, false, (*generator).reader},
 	{1, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "land", "" }},
-	{1, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = g.text("keep", "stale"), "" }},
+	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = g.text("keep", "stale"), "" }},
+	{3, false, func(g *generator, _ *world, s *Step) { s.Do, s.At = "scan", g.pick(0, g.r.IntN(1000)) }},
 	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = "restart", ""; g.power(s, 60) }},
 	{1, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = "crash", ""; g.power(s, 60) }},
 }
@@ -101,8 +102,14 @@ func (g *generator) step(w *world) Step {
 	}
 	if g.one(g.tick) {
 		s.Tick = uint64(g.pick(100, 1500, 30_000, 700_000, 3_600_000, 22_000_000))
+		if s.Tick >= 3_600_000 && g.one(2) {
+			s = Step{Do: "sweep", Fill: s.Fill, Tick: s.Tick} // its time has come
+		}
 	}
 	if g.one(g.fault) {
+		if g.one(3) {
+			s = Step{Do: "scan", Stream: g.name(w), Fill: s.Fill, Tick: s.Tick}
+		}
 		g.trouble(&s)
 	}
 	if s.Do != "restart" && s.Do != "crash" && g.one(g.crash) {
@@ -244,10 +251,19 @@ func (g *generator) reader(w *world, s *Step) {
 	}
 }
 
+// touches is what a step asks of the object store, if it asks for one thing most of all.
+var touches = map[string]string{
+	"read": "get", "scan": "get", "bootstrap": "get", "snapshot": "get", "resume": "get",
+	"upload": "put", "publish": "put", "pass": "put", "sweep": "delete",
+}
+
 // trouble draws faults of the object store.
 func (g *generator) trouble(s *Step) {
 	for {
 		f := Fault{Op: g.text("put", "put", "get", "get", "get", "delete", "list"), Skip: g.pick(0, 0, 0, 1, 2), Times: g.pick(0, 0, 1, 3, -1)}
+		if likely := touches[s.Do]; likely != "" && !g.one(4) {
+			f.Op = likely
+		}
 		switch f.Op {
 		case "put":
 			f.Kind = g.text("before", "after", "late", "late", "lost", "torn", "stall")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -73,8 +74,10 @@ func (w *world) play(ctx context.Context, played *Script, next func(*world) (Ste
 		return err
 	}
 	defer func() {
-		// A hot tier that gave up may hold locks for ever.
-		if w.fault.Load() == nil {
+		// What gave up or panicked may hold locks for ever: it is left as it is.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		} else if w.fault.Load() == nil {
 			if cerr := w.stop(); err == nil {
 				err = cerr
 			}
@@ -111,7 +114,7 @@ const patience = 2 * time.Millisecond
 // steps are all that a script can say.
 var steps = map[string]func(context.Context, *world, Step) error{
 	"create": doCreate, "append": doAppend, "delete": doDelete, "bucket": doBucket, "unbucket": doUnbucket,
-	"publish": doPublish, "read": doRead, "bootstrap": doBootstrap, "snapshot": doSnapshot,
+	"publish": doPublish, "read": doRead, "scan": doScan, "bootstrap": doBootstrap, "snapshot": doSnapshot,
 	"build": doBuild, "intend": doIntend, "upload": doUpload, "commit": doCommit, "abandon": doAbandon,
 	"evict": doEvict, "trim": doTrim, "sweep": doSweep, "pass": doPass,
 	"pause": doPause, "resume": doResume, "land": doLand, "keep": doKeep, "stale": doStale,

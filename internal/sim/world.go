@@ -99,7 +99,7 @@ func (w *world) uint64() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.opts.Fault.World == FaultSameIncarnation {
-		return 7
+		return w.random.Uint64N(12) // one that is taken is not taken again
 	}
 	return w.random.Uint64()
 }

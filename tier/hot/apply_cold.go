@@ -53,7 +53,8 @@ func (t *txn) seal(c Seal) error {
 // sealable reports whether a segment is the next one of a stream.
 func (t *txn) sealable(id stream.ID, r segment.Ref) (bool, error) {
 	rec, err := t.stream(id)
-	return rec != nil && rec.Sealed == r.From && r.To <= rec.Tail && r.From < r.To, err
+	next := rec != nil && (rec.Sealed == r.From || t.limits.fault == FaultSealAnywhere)
+	return next && r.To <= rec.Tail && r.From < r.To, err
 }
 
 // extendSealed adds the next segment of a stream.
@@ -112,7 +113,7 @@ func (t *txn) evict(c Evict) (uint64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case rec == nil || c.To > rec.Sealed:
+	case rec == nil || c.To > rec.Sealed && t.limits.fault != FaultEvictUnsealed:
 		return 0, ErrConflict
 	case c.To <= rec.Cut:
 		return rec.Cut, nil
@@ -228,7 +229,7 @@ func (t *txn) trim(c Trim) (TrimResult, error) {
 	}
 	var done TrimResult
 	for _, r := range refs {
-		if r.To > floor {
+		if r.To > floor && t.limits.fault != FaultTrimAhead {
 			break
 		}
 		if err := t.drop(r.Object, r.To-r.From, grace); err != nil {

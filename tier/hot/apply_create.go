@@ -179,7 +179,7 @@ func (t *txn) need(rec *Record) (uint64, error) {
 	if !rec.Deleted {
 		need = rec.Earliest
 	}
-	if rec.Forks == 0 {
+	if rec.Forks == 0 || t.limits.fault == FaultForgetForks {
 		return need, nil
 	}
 	prefix := keyOf(kindFork, rec.ID)

@@ -23,7 +23,9 @@ func (t *txn) claim(name string, is object) error {
 	if err != nil {
 		return err
 	}
-	if o == nil || o.state != Intended {
+	if o == nil && t.limits.fault == FaultClaimAny {
+		o = &object{}
+	} else if o == nil || o.state != Intended {
 		return ErrConflict
 	}
 	is.state = Live
@@ -72,7 +74,7 @@ func (t *txn) drop(name string, n, grace uint64) error {
 	} else {
 		is.keep = max(is.keep, t.now+grace)
 	}
-	if is.live -= n; is.live == 0 {
+	if is.live -= n; is.live == 0 || t.limits.fault == FaultRetireNamed {
 		is.state = Retired
 		if is.keep != never {
 			is.due = is.keep

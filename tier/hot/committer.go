@@ -209,7 +209,7 @@ func (s *Store) limits() limits {
 	o := &s.opts
 	l := limits{
 		sealTarget: o.SealTarget, producers: o.Producers,
-		grace: uint64(o.Grace.Milliseconds()), keepHistory: never,
+		grace: uint64(o.Grace.Milliseconds()), keepHistory: never, fault: o.fault,
 	}
 	l.intentGrace = max(l.grace, uint64((10 * time.Minute).Milliseconds()))
 	if o.KeepHistory >= 0 {

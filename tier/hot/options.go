@@ -51,7 +51,7 @@ type Options struct {
 	// (default 7 days). Negative: for ever.
 	KeepHistory time.Duration
 
-	// fault is for tests that plant a fault in the committer.
+	// fault is for tests that plant a fault.
 	fault Fault
 }
 
@@ -67,6 +67,20 @@ const (
 	FaultShowUnsynced
 	// FaultProducerApart commits producer state in a batch of its own.
 	FaultProducerApart
+	// FaultSealAnywhere names segments that do not begin where a stream is sealed up to.
+	FaultSealAnywhere
+	// FaultClaimAny names objects that the catalog does not know any more.
+	FaultClaimAny
+	// FaultEvictUnsealed gives up hot bytes that have no cold copy.
+	FaultEvictUnsealed
+	// FaultTrimAhead lets go of a segment of which the end is needed.
+	FaultTrimAhead
+	// FaultForgetForks lets go of what only forks need.
+	FaultForgetForks
+	// FaultRetireNamed retires an object when the first of its segments is let go of.
+	FaultRetireNamed
+	// FaultKeepName leaves the name of a stream that is deleted.
+	FaultKeepName
 )
 
 // WithFault returns the options with a planted fault. Only tests want this.

@@ -33,6 +33,7 @@ type limits struct {
 	grace       uint64 // ms
 	intentGrace uint64 // ms
 	keepHistory uint64 // ms, never for ever
+	fault       Fault
 }
 
 // draft is a record that this batch may change: base is the committed one (nil
