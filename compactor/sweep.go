@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
+	"firn/pkg/stream"
 	"firn/tier/cold"
 	"firn/tier/hot"
 )
@@ -12,8 +15,13 @@ import (
 const (
 	// trimPage bounds how many segments one command lets go of.
 	trimPage = 256
-	// trimStreams bounds how many streams one step looks at.
-	trimStreams = 64
+	// trimStreams bounds how many streams one step looks at, trimSteps how many commands
+	// it takes for each.
+	trimStreams = 256
+	trimSteps   = 64
+	// trimmers is how many streams wait for the committer at a time: they share its
+	// syncs.
+	trimmers = 64
 	// sweepPage bounds how many objects are removed at a time.
 	sweepPage = 1000
 )
@@ -26,14 +34,28 @@ func (c *Compactor) trim(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(trimmers)
 	for _, id := range ids {
-		r, err := c.hot.Trim(ctx, id, trimPage)
+		g.Go(func() error { return c.trimStream(gctx, id) })
+	}
+	return len(ids) > 0, g.Wait()
+}
+
+// trimStream lets go of segments of a stream, or of one that is gone, in steps.
+func (c *Compactor) trimStream(ctx context.Context, id stream.ID) error {
+	for from, step := uint64(0), 0; step < trimSteps; step++ {
+		r, err := c.hot.TrimFrom(ctx, id, from, trimPage)
 		if err != nil {
-			return false, err
+			return err
 		}
 		c.metrics.trimmed.Add(float64(r.Segments))
+		if r.Done {
+			return nil
+		}
+		from = r.Next
 	}
-	return len(ids) > 0, nil
+	return nil
 }
 
 // sweep removes objects whose grace is over, and gives up intents that nobody

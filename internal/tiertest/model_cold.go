@@ -158,6 +158,7 @@ func (m *model) trim(o Op) hot.TrimResult {
 		e.segments = e.segments[1:]
 		m.drop(s.Object, s.To-s.From, grace)
 		done.Segments++
+		done.Next = s.To
 	}
 	done.Done = done.Segments < o.Size
 	return done

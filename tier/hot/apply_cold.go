@@ -223,11 +223,11 @@ func (t *txn) trim(c Trim) (TrimResult, error) {
 	if rec != nil {
 		floor, grace = rec.Floor, max(t.limits.keepHistory, grace)
 	}
-	refs, err := segmentsIn(t.batch, c.ID, 0, floor, c.Limit)
+	refs, err := segmentsFrom(t.batch, c.ID, c.From, floor, c.Limit)
 	if err != nil {
 		return TrimResult{}, err
 	}
-	var done TrimResult
+	done := TrimResult{Next: c.From}
 	for _, r := range refs {
 		if r.To > floor && t.limits.fault != FaultTrimAhead {
 			break
@@ -239,6 +239,7 @@ func (t *txn) trim(c Trim) (TrimResult, error) {
 			return TrimResult{}, err
 		}
 		done.Segments++
+		done.Next = r.To
 	}
 	if rec != nil && done.Segments > 0 {
 		t.edit(c.ID).Segments -= uint64(done.Segments)
@@ -262,16 +263,35 @@ func segmentsIn(r pebble.Reader, id stream.ID, from, to uint64, limit int) ([]se
 	if from >= to {
 		return nil, nil
 	}
-	prefix := keyOf(kindSegment, id)
-	it, err := r.NewIter(iterOptions(prefix, keyAfter(prefix)))
+	it, err := segmentIter(r, id)
 	if err != nil {
 		return nil, err
 	}
-	var refs []segment.Ref
 	ok := it.SeekLT(keySegment(id, from+1))
 	if !ok {
 		ok = it.First()
 	}
+	return takeSegments(it, ok, id, from, to, limit)
+}
+
+// segmentsFrom returns at most limit segments that begin in [from, to), in order. It
+// does not look at what is before.
+func segmentsFrom(r pebble.Reader, id stream.ID, from, to uint64, limit int) ([]segment.Ref, error) {
+	it, err := segmentIter(r, id)
+	if err != nil {
+		return nil, err
+	}
+	return takeSegments(it, it.SeekGE(keySegment(id, from)), id, from, to, limit)
+}
+
+func segmentIter(r pebble.Reader, id stream.ID) (*pebble.Iterator, error) {
+	prefix := keyOf(kindSegment, id)
+	return r.NewIter(iterOptions(prefix, keyAfter(prefix)))
+}
+
+// takeSegments reads on from where an iterator is, which it closes.
+func takeSegments(it *pebble.Iterator, ok bool, id stream.ID, from, to uint64, limit int) ([]segment.Ref, error) {
+	var refs []segment.Ref
 	for ; ok && len(refs) < limit && field(it.Key(), 9) < to; ok = it.Next() {
 		ref, err := segment.ParseRef(it.Value())
 		if err != nil {

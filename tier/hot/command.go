@@ -126,6 +126,10 @@ type (
 	Trim struct {
 		ID    stream.ID
 		Limit int
+		// From is where an earlier step on this incarnation has stopped, or 0. It spares
+		// the walk over what was deleted, which would make a million steps a million
+		// squared.
+		From uint64
 	}
 
 	// Forget drops retired objects from the catalog: the store has confirmed that
@@ -197,4 +201,6 @@ type TrimResult struct {
 	// Segments let go of by this command; Done: none are left to let go of.
 	Segments int
 	Done     bool
+	// Next is where the next step goes on.
+	Next uint64
 }

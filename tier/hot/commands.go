@@ -124,7 +124,12 @@ func (s *Store) Evict(ctx context.Context, id stream.ID, to uint64) error {
 
 // Trim lets go of segments that nothing needs.
 func (s *Store) Trim(ctx context.Context, id stream.ID, limit int) (TrimResult, error) {
-	r, err := s.propose(ctx, Trim{ID: id, Limit: limit})
+	return s.TrimFrom(ctx, id, 0, limit)
+}
+
+// TrimFrom is Trim that goes on where an earlier step has stopped; see [TrimResult].
+func (s *Store) TrimFrom(ctx context.Context, id stream.ID, from uint64, limit int) (TrimResult, error) {
+	r, err := s.propose(ctx, Trim{ID: id, Limit: limit, From: from})
 	if err != nil {
 		return TrimResult{}, err
 	}
