@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn/compactor"
+	"firn/internal/blob"
 	"firn/internal/blob/fault"
 	"firn/internal/blob/mem"
 	"firn/pkg/segment"
@@ -197,4 +198,61 @@ func BenchmarkSealSmallStreams(b *testing.B) {
 		}
 		b.ReportMetric(float64(c.faults.Calls(fault.Get)-gets)/reads, "gets/read")
 	}
+}
+
+// One object for each small stream would be as many requests as there are streams.
+func TestRequestsFollowBytesNotStreams(t *testing.T) {
+	const (
+		streams = 10_000
+		size    = 600
+		target  = 512 << 10
+	)
+	c := newCrowd(t, streams, size, compactor.Policy{Target: target, Budget: 2 << 30})
+	c.passes()
+	most := streams*size/target + 2
+	if puts := c.faults.Calls(fault.Put); puts > most {
+		t.Errorf("%d puts for %d streams, want %d at most", puts, streams, most)
+	}
+	for range 3 { // idle
+		c.ahead.Add(int64(time.Hour))
+		c.passes()
+	}
+	puts, gets := c.faults.Calls(fault.Put), c.faults.Calls(fault.Get)
+	if puts > most || gets > puts {
+		t.Errorf("%d puts and %d gets after three idle rounds, want %d at most", puts, gets, most)
+	}
+	c.each(64, func(i int) { c.must(c.hot.Evict(bg, c.ids[i], size)) })
+	for i := range 100 {
+		before := c.faults.Calls(fault.Get)
+		c.read(i * len(c.ids) / 100)
+		if n := c.faults.Calls(fault.Get) - before; n > 1 {
+			t.Fatalf("read of stream %d took %d gets", i, n)
+		}
+	}
+	c.each(64, func(i int) {
+		if i%5 < 3 {
+			c.must(c.hot.Delete(bg, c.ids[i]))
+		}
+	})
+	before := c.stored()
+	for range 3 {
+		c.ahead.Add(int64(2 * time.Hour))
+		c.passes()
+	}
+	if after := c.stored(); after > before/2 {
+		t.Errorf("%d bytes are stored after three of five streams were deleted, %d before", after, before)
+	}
+	for i := 3; i < len(c.ids); i += 100 {
+		c.read(i)
+	}
+}
+
+// stored adds up the objects.
+func (c *crowd) stored() (n int64) {
+	c.Helper()
+	c.must(c.faults.List(bg, "", "", func(i blob.Info) error {
+		n += i.Size
+		return nil
+	}))
+	return n
 }
