@@ -26,7 +26,7 @@ func (r *Rebuild) Keep(wanted func(stream.Name) bool) error {
 		id := stream.ID(field(it.Key(), 1))
 		rec, err := decodeRecord(id, it.Value())
 		if err == nil && !rec.Deleted && !wanted(rec.Name) {
-			err = t.remove(id)
+			err = t.discard(id)
 		}
 		if err == nil && (len(t.order) >= reconcileStreams || t.batch.Len() >= loadBytes) {
 			err = r.commit(t)
@@ -48,6 +48,24 @@ func (r *Rebuild) Keep(wanted func(stream.Name) bool) error {
 		}
 	}
 	return r.trimAll()
+}
+
+// discard removes a stream. Its values go one by one, see deleteStale, unless a fork may
+// need them.
+func (t *txn) discard(id stream.ID) error {
+	rec, err := t.stream(id)
+	if err != nil || rec == nil {
+		return err
+	}
+	if rec.Forks == 0 && rec.Cut < rec.Tail {
+		prefix := keyOf(kindData, id)
+		if err := t.deleteStale(prefix, keyAfter(prefix)); err != nil {
+			return err
+		}
+		rec = t.edit(id)
+		rec.Cut, rec.Sealed, rec.UnsealedSince = rec.Tail, rec.Tail, 0
+	}
+	return t.remove(id)
 }
 
 // trimAll lets go of the segments that nothing needs.

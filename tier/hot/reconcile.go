@@ -279,7 +279,7 @@ func settleHot(t *txn, rec *Record) error {
 			return fmt.Errorf("%s: %w", rec.Name, err)
 		}
 	}
-	if err := t.batch.DeleteRange(prefix, end, nil); err != nil {
+	if err := t.deleteStale(prefix, end); err != nil {
 		return err
 	}
 	rec.Cut = rec.Sealed
@@ -287,6 +287,22 @@ func settleHot(t *txn, rec *Record) error {
 		return err
 	}
 	return t.noteRun(rec)
+}
+
+// deleteStale deletes the values that were copied and have been sealed since. Most
+// streams have none, and a range that is deleted for each of a million would make every
+// iterator slower than the one before.
+func (t *txn) deleteStale(from, to []byte) error {
+	it, err := t.batch.NewIter(iterOptions(from, to))
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := t.delete(it.Key()); err != nil {
+			return closeIter(it, err)
+		}
+	}
+	return closeIter(it, nil)
 }
 
 // newLife is the next life that nothing had, or for a fork that of its source.
