@@ -28,6 +28,23 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkAppendTracked is BenchmarkAppend while changes are noted for copies of the
+// catalog.
+func BenchmarkAppendTracked(b *testing.B) {
+	for _, streams := range []int{1, 500} {
+		b.Run(fmt.Sprintf("streams=%d/writers=64", streams), func(b *testing.B) {
+			s, err := hot.Open(b.TempDir(), hot.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			s.TrackChanges()
+			s.BeginCopy(true).End(true)
+			benchmarkAppend(b, s, streams, 64)
+		})
+	}
+}
+
 func benchmarkAppend(b *testing.B, s *hot.Store, streams, writers int) {
 	ctx := context.Background()
 	ids := make([]stream.ID, streams)
