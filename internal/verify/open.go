@@ -19,7 +19,11 @@ func Open(dir string, fs vfs.FS) (*pebble.DB, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
-	db, err := pebble.Open(dir, &pebble.Options{FS: fs, ReadOnly: true, ErrorIfNotExists: true, Logger: silent{}})
+	db, err := pebble.Open(dir, &pebble.Options{
+		FS: fs, ReadOnly: true, ErrorIfNotExists: true, Logger: silent{},
+		// Without it Pebble ends the process at the first damaged block.
+		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
+	})
 	// Pebble has no sentinel for a lock that this very process has.
 	if err != nil && (errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "lock held by current process")) {
 		return nil, fmt.Errorf("open %s: %w", dir, ErrInUse)

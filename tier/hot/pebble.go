@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/time/rate"
 )
 
 // memTables is how many memtables may wait for a flush before writes stall.
@@ -22,7 +23,7 @@ func (s *Store) openPebble() error {
 	o := &pebble.Options{
 		FS:                 s.opts.FS,
 		Cache:              s.cache,
-		Logger:             pebbleLogger{s},
+		Logger:             pebbleLogger{s, seldom()},
 		FormatMajorVersion: pebble.FormatNewest,
 		// The defaults are made for a 4 MiB memtable. Appends that are deleted again
 		// after a while want few, large files: each small one in L0 costs an fsync.
@@ -63,12 +64,17 @@ func isLocked(err error) bool {
 		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EWOULDBLOCK)
 }
 
+// seldom is for what Pebble repeats as fast as it can: the first ten are logged, then
+// one every ten seconds. All are counted.
+func seldom() *rate.Sometimes { return &rate.Sometimes{First: 10, Interval: 10 * time.Second} }
+
 func (s *Store) events() *pebble.EventListener {
+	corruptions := seldom()
 	return &pebble.EventListener{
 		BackgroundError: s.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			s.log.Error("hot tier data is corrupt", "path", i.Path, "err", i.Details)
 			s.metrics.corruptions.Inc()
+			corruptions.Do(func() { s.log.Error("hot tier data is corrupt", "path", i.Path, "err", i.Details) })
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			s.log.Warn("hot tier writes stall", "reason", i.Reason)
@@ -87,7 +93,7 @@ func (s *Store) events() *pebble.EventListener {
 func (s *Store) backgroundError(err error) {
 	s.metrics.backgroundErrors.Inc()
 	if errors.Is(err, syscall.ENOSPC) || pebble.IsCorruptionError(err) || errors.Is(err, context.Canceled) {
-		s.log.Error("hot tier background work failed", "err", err)
+		s.failing.Do(func() { s.log.Error("hot tier background work failed", "err", err) })
 		return
 	}
 	s.fatal(fmt.Sprintf("background work: %v", err))
@@ -95,14 +101,17 @@ func (s *Store) backgroundError(err error) {
 
 // pebbleLogger is what Pebble writes to. Its Fatalf must not return: Pebble would
 // go on after a failed write and acknowledge what it has not kept.
-type pebbleLogger struct{ s *Store }
+type pebbleLogger struct {
+	s      *Store
+	errors *rate.Sometimes
+}
 
 func (l pebbleLogger) Infof(format string, args ...any) {
 	l.s.log.Debug("pebble", "msg", fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.s.log.Error("pebble", "err", fmt.Sprintf(format, args...))
+	l.errors.Do(func() { l.s.log.Error("pebble", "err", fmt.Sprintf(format, args...)) })
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/time/rate"
 
 	"firn/pkg/stream"
 )
@@ -50,6 +51,8 @@ type Store struct {
 	full atomic.Bool
 	// broken is set when a batch has failed: nothing is acknowledged any more.
 	broken atomic.Bool
+	// failing logs background work of Pebble that fails.
+	failing *rate.Sometimes
 }
 
 // Open opens or makes the store in dir. Errors: [ErrLocked], [ErrFormat],
@@ -59,6 +62,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		opts: o, log: o.Logger, dir: dir,
 		uses:    newUses(),
+		failing: seldom(),
 		queue:   make(chan *request, 1024),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
