@@ -52,11 +52,20 @@ func (c *serveCommand) Run(ctx context.Context, i *invocation) error {
 }
 
 func newLogger(w io.Writer, c config.Log) *slog.Logger {
-	o := &slog.HandlerOptions{Level: c.Level}
+	o := &slog.HandlerOptions{Level: c.Level, ReplaceAttr: plain}
 	if c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// plain has errors logged by what they say: those of Pebble have stack traces besides,
+// pages long.
+func plain(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		return slog.String(a.Key, err.Error())
+	}
+	return a
 }
 
 // serve works until ctx ends or something fails. Then live readers get their
