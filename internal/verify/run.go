@@ -259,7 +259,7 @@ func (r *run) current(key string) (byte, error) {
 		return 0, fmt.Errorf("read store: %w", err)
 	}
 	defer closer.Close()
-	in := record(value)
+	in, _ := versions(value)
 	return in.byte(), nil
 }
 

@@ -201,6 +201,9 @@ func TestRunFindsDamagedObjects(t *testing.T) {
 				if r.Found == 0 || r.Problems[0].Code != c.code || !strings.Contains(r.Problems[0].String(), c.says) {
 					t.Errorf("structure %t: found %q", structure, r.Problems)
 				}
+				if used := a.run(verify.RunOptions{Structure: structure, InUse: true}); used.Found != r.Found {
+					t.Errorf("structure %t: found %q in use, %q at rest", structure, used.Problems, r.Problems)
+				}
 			}
 		})
 	}
