@@ -233,6 +233,7 @@ func (w *world) crashed(ctx context.Context, s Step, before, after *model, last 
 	if err != nil {
 		return err
 	}
+	w.tell(fmt.Sprintf("not answered before a crash, happened: %t", happened))
 	if !happened {
 		w.model = before
 		if err := w.observe(ctx, Step{}); err != nil {

@@ -26,6 +26,7 @@ func (w *world) answer(s Step, was *model, got, want error) error {
 		return nil
 	}
 	if got != nil && w.excused(s, got) {
+		w.tell(s.Do + ", failed")
 		w.model = was
 		w.model.use(nameOf(s.Stream), false)
 		return nil
@@ -71,6 +72,9 @@ func doCreate(ctx context.Context, w *world, s Step) error {
 		return fmt.Errorf("%s made a stream: %t, want %t", s.Do, is, created)
 	}
 	if created {
+		if s.Source != "" {
+			w.tell("fork, done")
+		}
 		w.model.born(r.Name, info.ID, info.Tail.Life)
 	}
 	return w.model.names[r.Name].shown(info)
@@ -260,6 +264,7 @@ func doBootstrap(ctx context.Context, w *world, s Step) error {
 	if err := is.bootstrap(b); err != nil {
 		return fmt.Errorf("bootstrap of %s: %w", n, err)
 	}
+	w.tell("bootstrap, partial: " + b.Partial)
 	if b.Partial == "cold" {
 		d, err := w.store.Describe(ctx, n)
 		if err == nil && d.Cut <= is.earliest && is.earliest >= is.base {

@@ -33,6 +33,57 @@ func (w *world) tolerated(s Step, err error) error {
 
 // doBuild begins a sealing of streams of one bucket and mode.
 func doBuild(_ context.Context, w *world, s Step) error {
+	return w.begin(s, func(ids []stream.ID) (*compactor.Sealing, error) { return w.compactors[s.Who].Build(ids...) })
+}
+
+// doMerge begins to put runs of small segments into one object.
+func doMerge(ctx context.Context, w *world, s Step) error {
+	return w.begin(s, func(ids []stream.ID) (*compactor.Sealing, error) {
+		return w.compactors[s.Who].BuildMerge(ctx, ids...)
+	})
+}
+
+// doCopy begins to put what is needed of an object into another one: of the first
+// object of a stream.
+func doCopy(ctx context.Context, w *world, s Step) error {
+	return w.begin(s, func(ids []stream.ID) (*compactor.Sealing, error) {
+		v := w.hot.View()
+		refs, err := v.Segments(ids[0], 0, ^uint64(0), 1)
+		v.Close()
+		if err != nil || len(refs) == 0 {
+			return nil, err
+		}
+		return w.compactors[s.Who].BuildCopy(ctx, refs[0].Object)
+	})
+}
+
+// doSeal takes all steps of a sealing.
+func doSeal(ctx context.Context, w *world, s Step) error {
+	for _, step := range []func(context.Context, *world, Step) error{doBuild, doIntend, doUpload, doCommit} {
+		if err := step(ctx, w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doGrow appends to a stream and seals that, several times: it gets small segments.
+func doGrow(ctx context.Context, w *world, s Step) error {
+	one := s
+	one.Streams = []string{s.Stream}
+	for range min(s.At, 20) {
+		one.Fill++
+		if err := doAppend(ctx, w, one); err != nil {
+			return err
+		}
+		if err := doSeal(ctx, w, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) begin(s Step, build func([]stream.ID) (*compactor.Sealing, error)) error {
 	var ids []stream.ID
 	var first *life
 	for _, name := range s.Streams {
@@ -49,9 +100,10 @@ func doBuild(_ context.Context, w *world, s Step) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	b, err := w.compactors[s.Who].Build(ids...)
+	b, err := build(ids)
 	if err == nil && b != nil {
 		w.sealings[s.Slot] = &sealing{Sealing: b}
+		w.tell(s.Do + ", done")
 	}
 	return w.tolerated(s, err)
 }
@@ -89,7 +141,11 @@ func doCommit(ctx context.Context, w *world, s Step) error {
 	err := b.Commit(ctx)
 	if err == nil {
 		w.drop(s.Slot)
+		w.tell("commit, done")
 		return nil
+	}
+	if errors.Is(err, hot.ErrConflict) {
+		w.tell("commit, conflict")
 	}
 	return errors.Join(w.tolerated(s, err), doAbandon(context.WithoutCancel(ctx), w, s))
 }
@@ -193,6 +249,8 @@ func doResume(ctx context.Context, w *world, s Step) error {
 			return fmt.Errorf("paused reader: %w", err)
 		case string(got) != string(r.want[i]):
 			return fmt.Errorf("paused reader: %s has other bytes than were appended", ref.Object)
+		default:
+			w.tell("resume, done")
 		}
 	}
 	return nil
@@ -216,7 +274,7 @@ func doStale(ctx context.Context, w *world, _ Step) error {
 	owner, older := w.process, w.older
 	mine := w.disk
 	w.disk = older.CrashPart(0, 0)
-	err := w.open(ctx, nil)
+	err := w.open(context.WithoutCancel(ctx), nil)
 	if w.process != owner {
 		err = errors.Join(err, w.stop())
 	}
@@ -224,5 +282,6 @@ func doStale(ctx context.Context, w *world, _ Step) error {
 	if !errors.Is(err, cold.ErrStale) {
 		return fmt.Errorf("a server started on an older copy of the disk: %v", err)
 	}
+	w.tell("stale, refused")
 	return nil
 }

@@ -70,6 +70,22 @@ func (w *world) seal(ctx context.Context) error {
 	return fmt.Errorf("%d bytes are not sealed after %d passes", w.hot.UnsealedBytes(), passes)
 }
 
+// doIdle lets all graces pass with nothing but sweeps.
+func doIdle(ctx context.Context, w *world, s Step) error {
+	for range 3 {
+		if err := w.tick(uint64(keepHistory.Milliseconds()) + 1); err != nil {
+			return err
+		}
+		if err := w.observe(ctx, s); err != nil {
+			return err
+		}
+		if err := doSweep(ctx, w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wait lets the longest grace pass.
 func (w *world) wait(ctx context.Context) error {
 	if err := w.tick(uint64(keepHistory.Milliseconds()) + 1); err != nil {

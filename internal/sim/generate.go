@@ -44,7 +44,7 @@ func (g *generator) pick(of ...int) int { return of[g.r.IntN(len(of))] }
 func (g *generator) world() World {
 	return World{
 		Seed: g.seed, Page: g.pick(40, 128, 1000), Frame: g.pick(16, 48, 200), Cache: g.pick(600, 4<<10, 64<<10),
-		Target: uint64(g.pick(60, 200, 600)), Budget: uint64(g.pick(1, 200, 600)), Ahead: g.pick(0, 0, 100),
+		Target: uint64(g.pick(60, 200, 600, 2000)), Budget: uint64(g.pick(1, 200, 600, 2000)), Ahead: g.pick(0, 0, 100),
 		Forever: g.one(6),
 	}
 }
@@ -67,10 +67,16 @@ var drawn = []struct {
 		s.Do, s.Stream, s.Bucket = g.text("bucket", "unbucket"), "", other
 	}},
 	{40, true, (*generator).sealing},
+	{15, false, func(g *generator, w *world, s *Step) { g.sealAll(w, s) }},
+	{8, false, (*generator).rewrite},
+	{4, false, func(g *generator, _ *world, s *Step) {
+		s.Do, s.At, s.Size, s.Slot, s.Who = "grow", 3+g.r.IntN(7), 10+g.r.IntN(40), g.r.IntN(4), g.r.IntN(2)
+	}},
 	{8, true, (*generator).evict},
 	{4, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "trim", "" }},
 	{8, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "sweep", "" }},
 	{8, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream, s.Who = "pass", "", g.r.IntN(2) }},
+	{2, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "idle", "" }},
 	{5, false, (*generator).reader},
 	{1, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "land", "" }},
 	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = g.text("keep", "stale"), "" }},
@@ -112,7 +118,7 @@ func (g *generator) step(w *world) Step {
 		}
 		g.trouble(&s)
 	}
-	if s.Do != "restart" && s.Do != "crash" && g.one(g.crash) {
+	if s.Do != "restart" && s.Do != "crash" && s.Do != "grow" && g.one(g.crash) {
 		g.power(&s, 6)
 	}
 	return s
@@ -224,6 +230,31 @@ func (g *generator) sealing(w *world, s *Step) {
 	s.Stream = ""
 }
 
+// sealAll seals some streams in one step.
+func (g *generator) sealAll(w *world, s *Step) {
+	name := g.unsealed(w)
+	if name == "" {
+		g.append(w, s)
+		return
+	}
+	s.Do, s.Who, s.Stream, s.Streams = "seal", g.r.IntN(2), "", []string{name}
+	for g.one(2) && len(s.Streams) < 4 {
+		s.Streams = append(s.Streams, g.name(w))
+	}
+	s.Slot = g.r.IntN(len(w.sealings))
+}
+
+// rewrite begins to write segments again.
+func (g *generator) rewrite(w *world, s *Step) {
+	s.Do, s.Who, s.Slot = g.text("merge", "copy", "copy"), g.r.IntN(2), g.r.IntN(len(w.sealings))
+	s.Streams, s.Stream = []string{s.Stream}, ""
+	if s.Do == "merge" {
+		for _, n := range w.model.sorted() {
+			s.Streams = append(s.Streams, n.String())
+		}
+	}
+}
+
 // unsealed is a stream with bytes to seal, "" if there seems to be none.
 func (g *generator) unsealed(w *world) string {
 	v := w.hot.View()
@@ -254,7 +285,7 @@ func (g *generator) reader(w *world, s *Step) {
 // touches is what a step asks of the object store, if it asks for one thing most of all.
 var touches = map[string]string{
 	"read": "get", "scan": "get", "bootstrap": "get", "snapshot": "get", "resume": "get",
-	"upload": "put", "publish": "put", "pass": "put", "sweep": "delete",
+	"upload": "put", "publish": "put", "pass": "put", "seal": "put", "merge": "get", "copy": "get", "sweep": "delete",
 }
 
 // trouble draws faults of the object store.

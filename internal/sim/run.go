@@ -12,7 +12,7 @@ import (
 // Options configure a run. The zero Options draw one short history from seed 0.
 type Options struct {
 	Seed uint64
-	// Steps is how many steps are drawn (default 30). Script, if there is one, is
+	// Steps is how many steps are drawn (default 40). Script, if there is one, is
 	// played instead of them.
 	Steps  int
 	Script *Script
@@ -20,8 +20,9 @@ type Options struct {
 	Fault Planted
 	// Encoders may be shared by runs.
 	Encoders *Encoders
-	// Done, if set, is told of each step that was taken.
-	Done func(Step)
+	// Done, if set, is told what was done, so that a generator which only draws what is
+	// refused is noticed.
+	Done func(what string)
 }
 
 // Failure is a history in which the store broke a rule. Script ends with the step that
@@ -46,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 	next := func(w *world) (Step, bool) {
 		steps := o.Steps
 		if steps == 0 {
-			steps = 30
+			steps = 40
 		}
 		return g.step(w), len(played.Steps) < steps
 	}
@@ -92,9 +93,6 @@ func (w *world) play(ctx context.Context, played *Script, next func(*world) (Ste
 		if err := w.step(ctx, s); err != nil {
 			return err
 		}
-		if w.opts.Done != nil {
-			w.opts.Done(s)
-		}
 	}
 	if err := w.check(ctx, Step{}); err != nil {
 		return fmt.Errorf("at the end: %w", err)
@@ -115,9 +113,9 @@ const patience = 2 * time.Millisecond
 var steps = map[string]func(context.Context, *world, Step) error{
 	"create": doCreate, "append": doAppend, "delete": doDelete, "bucket": doBucket, "unbucket": doUnbucket,
 	"publish": doPublish, "read": doRead, "scan": doScan, "bootstrap": doBootstrap, "snapshot": doSnapshot,
-	"build": doBuild, "intend": doIntend, "upload": doUpload, "commit": doCommit, "abandon": doAbandon,
+	"build": doBuild, "merge": doMerge, "copy": doCopy, "seal": doSeal, "grow": doGrow, "intend": doIntend, "upload": doUpload, "commit": doCommit, "abandon": doAbandon,
 	"evict": doEvict, "trim": doTrim, "sweep": doSweep, "pass": doPass,
-	"pause": doPause, "resume": doResume, "land": doLand, "keep": doKeep, "stale": doStale,
+	"idle": doIdle, "pause": doPause, "resume": doResume, "land": doLand, "keep": doKeep, "stale": doStale,
 }
 
 func (w *world) step(ctx context.Context, s Step) error {
@@ -126,6 +124,10 @@ func (w *world) step(ctx context.Context, s Step) error {
 	}
 	if err := w.observe(ctx, s); err != nil {
 		return err
+	}
+	switch s.Do {
+	case "restart", "crash":
+		w.tellStep(s)
 	}
 	switch s.Do {
 	case "restart":
@@ -137,6 +139,7 @@ func (w *world) step(ctx context.Context, s Step) error {
 	if do == nil {
 		return fmt.Errorf("unknown step %q", s.Do)
 	}
+	w.tellStep(s)
 	before := w.model.clone()
 	last := w.arm(s.Crash, w.watch(s))
 	w.blobs.begin(s.Faults)
@@ -152,6 +155,23 @@ func (w *world) step(ctx context.Context, s Step) error {
 		return w.look(ctx, s)
 	}
 	return w.afterCrash(ctx, s, before, last)
+}
+
+// tell tells what was done.
+func (w *world) tell(what string) {
+	if w.opts.Done != nil {
+		w.opts.Done(what)
+	}
+}
+
+func (w *world) tellStep(s Step) {
+	w.tell(s.Do)
+	if s.Crash != nil {
+		w.tell(s.Do + " with a crash")
+	}
+	for _, f := range s.Faults {
+		w.tell(f.Op + " " + f.Kind)
+	}
 }
 
 // limited bounds how long a step waits for a store that stalls.

@@ -57,7 +57,8 @@ type Step struct {
 	Size int    `json:"size,omitempty"`
 	Fill uint64 `json:"fill,omitempty"`
 	// At is a place between the earliest position of a stream and its tail, in
-	// thousandths, moved to the next message; Off is bytes that are added.
+	// thousandths, moved to the next message; Off is bytes that are added. Of grow, At is
+	// how often.
 	At  int `json:"at,omitempty"`
 	Off int `json:"off,omitempty"`
 	Sub int `json:"sub,omitempty"` // offset of a fork
