@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,40 +168,4 @@ func TestRebuildRefuses(t *testing.T) {
 		t.Errorf("backup of a store without copies: %+v", o)
 	}
 	s.mustStop()
-}
-
-// What the release before copies were made has written opens for ever.
-func TestStoreOfFormat1(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../testdata/store/v1/data")); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, dir)
-	offset := func(life, pos int) string { return fmt.Sprintf("000%d_%016d", life, pos) }
-	for _, c := range []struct{ path, body, next string }{
-		{"/ds/demo/orders", `[{"id":1},{"id":2},{"id":3},{"id":4}]`, offset(1796096885005, 36)},
-		{"/ds/demo/branch", `[{"id":1},{"id":2},{"id":3},{"id":4},{"id":5}]`, offset(1796096885005, 45)},
-		{"/ds/demo/closed", "the end", offset(1796096885111, 7)},
-		{"/ds/demo/empty", "", offset(1796096885119, 0)},
-		{"/ds/demo/kept", "kept for a fork", offset(1796096885129, 15)},
-		{"/ds/demo/state?offset=" + offset(1796096885187, 6), "[4]", offset(1796096885187, 8)},
-		{"/ds/demo/state/snapshot/" + offset(1796096885187, 6), "sum=6", ""},
-		{"/v1/stream/a/path", "flat line", offset(1796096885323, 9)},
-	} {
-		a := s.must(200, "GET", c.path, "")
-		if a.body != c.body || c.next != "" && a.Header.Get("Stream-Next-Offset") != c.next {
-			t.Errorf("%s: %q up to %s, want %q up to %s", c.path, a.body, a.Header.Get("Stream-Next-Offset"), c.body, c.next)
-		}
-	}
-	// The producer is remembered, and all of it can be written on.
-	s.must(204, "POST", "/ds/demo/orders", `{"id":4}`, asJSON, "Producer-Id: p", "Producer-Epoch: 0", "Producer-Seq: 1")
-	s.must(200, "POST", "/ds/demo/orders", `{"id":6}`, asJSON, "Producer-Id: p", "Producer-Epoch: 0", "Producer-Seq: 2")
-	if a := s.must(200, "GET", "/v1/stream/__ds/subscriptions/pull", ""); !strings.Contains(a.body, `"path":"a/path"`) {
-		t.Errorf("subscription: %s", a.body)
-	}
-	s.must(http.StatusGone, "GET", "/ds/demo/gone", "")
-	s.mustStop()
-	if o := firn(nil, "verify", "--data-dir", dir); o.code != exitOK {
-		t.Errorf("verify: %+v", o)
-	}
 }

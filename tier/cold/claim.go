@@ -112,7 +112,7 @@ func (s *Store) mayClaim(ctx context.Context, was *Owner, fence uint64) error {
 	case was == nil:
 		return s.mustBeEmpty(ctx)
 	case was.Store != s.opts.StoreID:
-		return fmt.Errorf("%w: %s (%s, since %s); choose another prefix or the data directory that belongs to it",
+		return fmt.Errorf("%w: %s (%s, since %s); choose another prefix or the data directory that belongs to it; one that is lost is made again by firn rebuild",
 			ErrForeign, was.Store, was.Host, was.Since.Format(time.RFC3339))
 	case was.Fence > fence && s.opts.fault != FaultAnyFence:
 		return fmt.Errorf("%w: it knows of fence %d, the owner record of %d; it is a copy or a restored backup, use the one that ran last",
