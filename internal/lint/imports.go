@@ -22,6 +22,7 @@ var layers = []layer{
 	{"pkg", []string{"cmd", "internal", "tier", "compactor"}},
 	{"internal/blob", []string{"pkg", "cmd", "internal/api", "tier", "compactor"}},
 	{"internal/subscribe", []string{"cmd", "internal/api", "internal/blob", "tier", "compactor"}},
+	{"internal/backup", []string{"cmd", "internal/api", "tier", "compactor"}},
 	{"internal/api", []string{"cmd", "internal/blob", "tier/hot", "tier/cold", "compactor"}},
 	{"tier/hot", []string{"cmd", "internal/api", "internal/blob", "tier", "compactor"}},
 	{"tier/cold", []string{"cmd", "internal/api", "tier", "compactor"}},
@@ -32,6 +33,7 @@ var layers = []layer{
 // allowed are the exceptions to layers: an ancestor is barred, this child is not.
 var allowed = map[string][]string{
 	"compactor":          {"tier/hot", "tier/cold"},
+	"internal/backup":    {"tier/hot", "tier/cold"},
 	"internal/subscribe": {"tier/hot"},
 }
 

@@ -78,6 +78,8 @@ func TestImports(t *testing.T) {
 		{"tier/cold/put.go", "firn/tier", false},
 		{"tier/cold/put_test.go", "firn/tier", true},
 		{"compactor/seal.go", "firn/tier/hot", true},
+		{"internal/backup/runner.go", "firn/tier/hot", true},
+		{"internal/backup/runner.go", "firn/tier", false},
 		{"compactor/seal.go", "firn/tier/cold", true},
 		{"compactor/seal.go", "firn/tier", false},
 		{"compactor/seal.go", "firn/internal/api", false},
