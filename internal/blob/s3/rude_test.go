@@ -24,6 +24,9 @@ const (
 	tooLong = 10 * time.Second
 )
 
+// hasty is a store that waits no longer than idle.
+func hasty(o *s3.Options) { o.IdleTimeout = idle }
+
 // rude serves handler to a store that uses no conditions unless change says so.
 func rude(t *testing.T, handler http.HandlerFunc, change ...func(*s3.Options)) *s3.Store {
 	t.Helper()
@@ -43,7 +46,7 @@ func rude(t *testing.T, handler http.HandlerFunc, change ...func(*s3.Options)) *
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { close(released) })
 	opts := options(srv.URL)
-	opts.IdleTimeout = idle
+	opts.IdleTimeout = tooLong
 	opts.Conditional = s3.ConditionalOff
 	for _, c := range change {
 		c(&opts)
@@ -253,7 +256,7 @@ func TestBodies(t *testing.T) {
 		}, 0, -1, blob.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := rude(t, c.serve)
+			s := rude(t, c.serve, hasty)
 			_, err := readAll(t, s, c.off, c.n)
 			wantError(t, err, c.want)
 		})
@@ -306,7 +309,7 @@ func TestPutsThatHang(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := rude(t, c.serve)
+			s := rude(t, c.serve, hasty)
 			wantError(t, within(t, func() error {
 				_, err := s.Put(t.Context(), "k", large, blob.PutOptions{})
 				return err
