@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
@@ -39,7 +40,9 @@ type latePut struct {
 	opts blob.PutOptions
 }
 
-func newBucket() *bucket { return &bucket{Store: mem.New(mem.Options{})} }
+func newBucket(now func() time.Time) *bucket {
+	return &bucket{Store: mem.New(mem.Options{Now: now})}
+}
 
 // Put implements [blob.Store].
 func (b *bucket) Put(ctx context.Context, key string, body blob.Body, o blob.PutOptions) (blob.Info, error) {

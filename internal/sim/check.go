@@ -213,10 +213,13 @@ func (w *world) checkStructure(ctx context.Context) error {
 		return err
 	case report.Found > 0:
 		return fmt.Errorf("verify finds %d problems, the first: %v", report.Found, report.Problems[0])
-	case report.Unknown > 0:
-		return fmt.Errorf("the bucket has %d objects that nobody knows, the first: %s", report.Unknown, report.UnknownKeys[0])
 	case report.Unchecked > 0:
 		return fmt.Errorf("verify gets no answer about %d objects", report.Unchecked)
+	}
+	for _, key := range report.UnknownKeys {
+		if !w.strays[key] {
+			return fmt.Errorf("the bucket has %d objects that nobody knows, such as %s", report.Unknown, key)
+		}
 	}
 	return nil
 }

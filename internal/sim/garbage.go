@@ -95,6 +95,10 @@ func (w *world) wait(ctx context.Context) error {
 		return err
 	}
 	for range passes {
+		// What was not copied since it changed is not removed.
+		if err := doBackup(ctx, w, Step{Do: "backup"}); err != nil {
+			return err
+		}
 		more, err := w.compactors[0].Pass(ctx)
 		if err != nil {
 			return fmt.Errorf("pass without trouble: %w", err)
@@ -116,7 +120,9 @@ func (w *world) swept(ctx context.Context) error {
 	}
 	keys := make(map[string]bool)
 	err = w.bucket.List(ctx, "", "", func(i blob.Info) error {
-		keys[i.Key] = true
+		if !w.isCopy(i.Key) && !w.strays[i.Key] {
+			keys[i.Key] = true
+		}
 		return nil
 	})
 	if err != nil {

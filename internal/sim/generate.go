@@ -45,7 +45,7 @@ func (g *generator) world() World {
 	return World{
 		Seed: g.seed, Page: g.pick(40, 128, 1000), Frame: g.pick(16, 48, 200), Cache: g.pick(600, 4<<10, 64<<10),
 		Target: uint64(g.pick(60, 200, 600, 2000)), Budget: uint64(g.pick(1, 200, 600, 2000)), Ahead: g.pick(0, 0, 100),
-		Forever: g.one(6),
+		Forever: g.one(6), Backup: g.one(3),
 	}
 }
 
@@ -77,6 +77,16 @@ var drawn = []struct {
 	{8, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "sweep", "" }},
 	{8, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream, s.Who = "pass", "", g.r.IntN(2) }},
 	{2, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "idle", "" }},
+	{6, false, func(_ *generator, w *world, s *Step) {
+		if s.Do, s.Stream = "idle", ""; w.Backup {
+			s.Do = "backup"
+		}
+	}},
+	{3, false, func(_ *generator, w *world, s *Step) {
+		if s.Do, s.Stream = "restart", ""; w.Backup {
+			s.Do = "lose"
+		}
+	}},
 	{5, false, (*generator).reader},
 	{1, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "land", "" }},
 	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = g.text("keep", "stale"), "" }},
@@ -118,7 +128,7 @@ func (g *generator) step(w *world) Step {
 		}
 		g.trouble(&s)
 	}
-	if s.Do != "restart" && s.Do != "crash" && s.Do != "grow" && g.one(g.crash) {
+	if s.Do != "restart" && s.Do != "crash" && s.Do != "grow" && s.Do != "lose" && g.one(g.crash) {
 		g.power(&s, 6)
 	}
 	return s
@@ -285,7 +295,7 @@ func (g *generator) reader(w *world, s *Step) {
 // touches is what a step asks of the object store, if it asks for one thing most of all.
 var touches = map[string]string{
 	"read": "get", "scan": "get", "bootstrap": "get", "snapshot": "get", "resume": "get",
-	"upload": "put", "publish": "put", "pass": "put", "seal": "put", "merge": "get", "copy": "get", "sweep": "delete",
+	"upload": "put", "backup": "put", "publish": "put", "pass": "put", "seal": "put", "merge": "get", "copy": "get", "sweep": "delete",
 }
 
 // trouble draws faults of the object store.

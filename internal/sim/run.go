@@ -115,7 +115,7 @@ var steps = map[string]func(context.Context, *world, Step) error{
 	"publish": doPublish, "read": doRead, "scan": doScan, "bootstrap": doBootstrap, "snapshot": doSnapshot,
 	"build": doBuild, "merge": doMerge, "copy": doCopy, "seal": doSeal, "grow": doGrow, "intend": doIntend, "upload": doUpload, "commit": doCommit, "abandon": doAbandon,
 	"evict": doEvict, "trim": doTrim, "sweep": doSweep, "pass": doPass,
-	"idle": doIdle, "pause": doPause, "resume": doResume, "land": doLand, "keep": doKeep, "stale": doStale,
+	"idle": doIdle, "pause": doPause, "resume": doResume, "land": doLand, "backup": doBackup, "lose": doLose, "keep": doKeep, "stale": doStale,
 }
 
 func (w *world) step(ctx context.Context, s Step) error {
@@ -151,6 +151,7 @@ func (w *world) step(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
+	w.remember()
 	if s.Crash == nil {
 		return w.look(ctx, s)
 	}

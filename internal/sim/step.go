@@ -20,6 +20,8 @@ type World struct {
 	Budget uint64 `json:"budget,omitempty"`
 	// Ahead is how many bytes are fetched ahead of readers.
 	Ahead int `json:"ahead,omitempty"`
+	// Backup keeps copies of the catalog in the bucket.
+	Backup bool `json:"backup,omitempty"`
 	// Forever keeps trimmed history for ever.
 	Forever bool `json:"forever,omitempty"`
 }

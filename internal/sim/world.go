@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"firn/compactor"
+	"firn/internal/backup"
 	"firn/internal/blob"
 	"firn/internal/tiertest/disk"
 	"firn/pkg/segment"
+	"firn/pkg/stream"
 	"firn/tier"
 	"firn/tier/cold"
 	"firn/tier/hot"
@@ -48,6 +50,13 @@ type world struct {
 	olderFence uint64
 	fault      atomic.Pointer[string] // what made the hot tier give up
 
+	// copies of the catalog that were made since the disk was last lost, and the most
+	// that each incarnation has ever been.
+	copies []copied
+	known  map[stream.ID]*life
+	// strays are objects that nobody knows since the disk was lost.
+	strays map[string]bool
+
 	mu     sync.Mutex // guards what follows
 	random *rand.Rand // of incarnations and keys
 }
@@ -60,6 +69,7 @@ type process struct {
 	blobs      *trouble
 	compactors [2]*compactor.Compactor
 	sweeper    *compactor.Compactor // trims and sweeps alone
+	runner     *backup.Runner       // nil without copies of the catalog
 	sealings   [4]*sealing
 	readers    [4]*reader
 }
@@ -71,11 +81,14 @@ func newWorld(w World, o Options) (*world, error) {
 		return nil, err
 	}
 	x := &world{
-		World: w, opts: o, disk: disk.New(), bucket: newBucket(), encoder: e,
+		World: w, opts: o, disk: disk.New(), encoder: e,
 		random: rand.New(rand.NewPCG(w.Seed, 2)),
+		known:  make(map[stream.ID]*life),
+		strays: make(map[string]bool),
 		model:  newModel(uint64(epoch.UnixMilli()), w.Page),
 	}
 	x.clock.Store(epoch.UnixMilli())
+	x.bucket = newBucket(x.now)
 	return x, nil
 }
 
@@ -110,11 +123,9 @@ func (w *world) unique() string {
 	return strconv.FormatUint(w.random.Uint64(), 36)
 }
 
-// open starts a process on the disk.
-func (w *world) open(ctx context.Context, faults []Fault) error {
-	p := &process{blobs: newTrouble(w.bucket)}
-	w.process = p
-	ho := hot.Options{
+// hotOptions are those of every process.
+func (w *world) hotOptions() hot.Options {
+	o := hot.Options{
 		FS: w.disk.FS(), CacheBytes: 1 << 20, MemTableBytes: 256 << 10, Records: 4,
 		SealTarget: w.Target, Producers: producers, Grace: grace, KeepHistory: keepHistory,
 		Now: w.now, Random: w.uint64,
@@ -124,13 +135,20 @@ func (w *world) open(ctx context.Context, faults []Fault) error {
 		},
 	}
 	if w.Forever {
-		ho.KeepHistory = -1
+		o.KeepHistory = -1
 	}
 	if w.opts.Fault.World == FaultNoGrace {
-		ho.Grace, ho.KeepHistory = 1, 1
+		o.Grace, o.KeepHistory = 1, 1
 	}
+	return o.WithFault(w.opts.Fault.Hot)
+}
+
+// open starts a process on the disk.
+func (w *world) open(ctx context.Context, faults []Fault) error {
+	p := &process{blobs: newTrouble(w.bucket)}
+	w.process = p
 	var err error
-	if p.hot, err = hot.Open(dir, ho.WithFault(w.opts.Fault.Hot)); err != nil {
+	if p.hot, err = hot.Open(dir, w.hotOptions()); err != nil {
 		return fmt.Errorf("open hot tier: %w", err)
 	}
 	co := cold.Options{
@@ -153,6 +171,12 @@ func (w *world) open(ctx context.Context, faults []Fault) error {
 	}
 	if p.sweeper, err = w.compactor(true); err != nil {
 		return err
+	}
+	if w.Backup {
+		p.runner, err = backup.New(backup.Options{Hot: p.hot, Cold: p.cold, Blobs: p.blobs, Grace: grace})
+		if err != nil {
+			return err
+		}
 	}
 	p.blobs.begin(faults)
 	defer p.blobs.end()
