@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"firn/internal/tiertest/disk"
 	"firn/pkg/segment"
 	"firn/pkg/stream"
 	"firn/tier/hot"
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 		return fail(err)
 	}
 	if o.Finished != nil {
-		o.Finished(r.disk.mem)
+		o.Finished(r.disk.Mem())
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func Run(ctx context.Context, o Options) error {
 // run is the state of one run.
 type run struct {
 	opts       Options
-	disk       *disk
+	disk       *disk.Disk
 	store      *hot.Store
 	model      *model
 	sealTarget uint64
@@ -117,7 +118,7 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newRun(o Options) (*run, error) {
 	r := &run{
-		opts: o, disk: newDisk(vfs.NewCrashableMem()), sealTarget: 1000,
+		opts: o, disk: disk.New(), sealTarget: 1000,
 		objects: make(map[string][]byte),
 		random:  rand.New(rand.NewPCG(o.Seed, 1)),
 		ids:     rand.New(rand.NewPCG(o.Seed, 2)),
@@ -139,7 +140,7 @@ func newRun(o Options) (*run, error) {
 // if given, by accept.
 func (r *run) open(accept func(*contents) error) error {
 	if accept != nil {
-		c, err := inspect(r.disk.mem, Dir)
+		c, err := inspect(r.disk.Mem(), Dir)
 		if err != nil {
 			return fmt.Errorf("check store: %w", err)
 		}
@@ -158,7 +159,7 @@ func (r *run) open(accept func(*contents) error) error {
 
 func (r *run) start() error {
 	o := hot.Options{
-		FS: r.disk.fs, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, Records: 4,
+		FS: r.disk.FS(), CacheBytes: 1 << 20, MemTableBytes: 256 << 10, Records: 4,
 		SealTarget: r.sealTarget, Producers: uint64(r.model.producers),
 		Grace: time.Minute, KeepHistory: time.Hour,
 		Now: r.clock(),
@@ -213,7 +214,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 		g.calls = append(g.calls, c)
 	}
 	if s.Crash != nil {
-		r.disk.arm(s.Crash.At, func() { g.capture(s.Crash, !s.Restart) })
+		r.disk.Arm(s.Crash.At, func() { g.capture(s.Crash, !s.Restart) })
 	}
 	g.issue(ctx)
 	if r.opts.Answered != nil {
@@ -232,7 +233,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 	case s.Restart:
 		return r.restart(g, s.Crash)
 	case s.Crash != nil:
-		if !r.disk.disarm() {
+		if !r.disk.Disarm() {
 			g.capture(s.Crash, true)
 		}
 		return r.crash(g)
@@ -254,7 +255,7 @@ func (r *run) restart(g *group, c *Crash) error {
 	if err := r.start(); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	if !r.disk.disarm() {
+	if !r.disk.Disarm() {
 		g.capture(c, false)
 	}
 	return r.crash(g)
@@ -268,7 +269,7 @@ func (r *run) crash(g *group) error {
 	if err := r.store.Close(); err != nil {
 		return err
 	}
-	r.disk = newDisk(g.after)
+	r.disk = g.after
 	err := r.open(func(c *contents) error {
 		for _, call := range g.calls {
 			call.found = c.Names[stream.Name{Bucket: call.op.Bucket, ID: call.op.ID}]
@@ -296,7 +297,7 @@ type group struct {
 
 	// What was true when the disk was copied, to be read once captured is closed.
 	captured     chan struct{}
-	after        *vfs.MemFS
+	after        *disk.Disk
 	acknowledged []*outcome
 	seen         map[stream.ID]uint64 // tails that a reader was shown
 }
@@ -328,7 +329,7 @@ func (g *group) capture(c *Crash, look bool) {
 		wg.Go(func() { g.look(seen) })
 		wg.Wait()
 	}
-	g.after, g.acknowledged, g.seen = g.run.disk.crash(c), acknowledged, seen
+	g.after, g.acknowledged, g.seen = g.run.disk.CrashPart(c.Unsynced, c.Seed), acknowledged, seen
 	close(g.captured)
 }
 

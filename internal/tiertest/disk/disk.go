@@ -35,6 +35,9 @@ func of(mem *vfs.MemFS) *Disk {
 	return d
 }
 
+// Mem is the file system without what counts its operations.
+func (d *Disk) Mem() *vfs.MemFS { return d.mem }
+
 // FS is for hot.Options.
 func (d *Disk) FS() vfs.FS { return d.fs }
 
