@@ -4,6 +4,7 @@ GOTEST ?= go test
 # Flags of the drivers in testdata/js, see the README there.
 CONFORMANCE ?= --subscriptions
 CLIENT ?=
+BENCH ?=
 
 .PHONY: build run tools lint unit integration conformance client trials test bench
 
@@ -42,5 +43,6 @@ trials: build
 test:
 	bash testdata/make/test.sh tools build lint integration conformance client $(if $(TRIALS),trials)
 
-bench:
-	go test -run '^$$' -bench . -benchmem ./...
+# A server beside what this machine can do at most; BENCH takes scenarios and flags.
+bench: build
+	./firn bench $(BENCH)

@@ -36,7 +36,10 @@ type grammar struct {
 	Rebuild rebuildCommand `cmd:"" help:"Make a lost data directory again from the bucket alone."`
 	Verify  verifyCommand  `cmd:"" help:"Check every mark, object, frame and checksum, on disk and in cold storage."`
 	Segment segmentCommand `cmd:"" help:"Look at objects of cold storage."`
+	Bench   benchCommand   `cmd:"" help:"Measure a server beside what this machine can do at most, or beside another server."`
 	Version versionCommand `cmd:"" help:"Print the version of this program."`
+
+	BenchLimit benchLimitCommand `cmd:"" hidden:"" help:"Serve what firn bench compares with."`
 }
 
 // invocation is what the commands get besides their flags.

@@ -46,9 +46,9 @@ type fence struct {
 }
 
 var fences = []fence{
-	{"github.com/cockroachdb/pebble", []string{"tier/hot", "internal/verify", "internal/tiertest"}, false},
+	{"github.com/cockroachdb/pebble", []string{"tier/hot", "internal/verify", "internal/tiertest", "internal/bench/limit"}, false},
 	{"github.com/aws", []string{"internal/blob/s3"}, false},
-	{"net/http", []string{"cmd", "internal/api", "internal/admin", "internal/blob/s3", "internal/subscribe/webhook", "pkg/client"}, true},
+	{"net/http", []string{"cmd", "internal/api", "internal/admin", "internal/blob/s3", "internal/subscribe/webhook", "internal/bench", "pkg/client"}, true},
 }
 
 // Imports returns a line for each import that breaks a rule.
