@@ -19,6 +19,9 @@ import (
 const memTables = 4
 
 func (s *Store) openPebble() error {
+	if err := s.checkFiles(); err != nil {
+		return err
+	}
 	s.cache = pebble.NewCache(s.opts.CacheBytes)
 	o := &pebble.Options{
 		FS:                 s.opts.FS,

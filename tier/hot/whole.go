@@ -1,0 +1,35 @@
+package hot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// checkFiles refuses a directory that has lost what Pebble would not miss: without its
+// marker Pebble begins anew, over the files that are there, and takes tables that
+// nothing names for garbage; without any log it takes what was in it for never written.
+// A first start that was cut off has neither tables nor logs. Errors: [ErrDamaged].
+func (s *Store) checkFiles() error {
+	names, err := s.opts.FS.List(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", s.dir, err)
+	}
+	var marker, table, log bool
+	for _, n := range names {
+		marker = marker || strings.HasPrefix(n, "marker.manifest.")
+		table = table || strings.HasSuffix(n, ".sst")
+		log = log || strings.HasSuffix(n, ".log")
+	}
+	switch {
+	case !marker && (table || log):
+		return fmt.Errorf("%w: %s has tables or logs, but not the marker.manifest file that says which count; bring it back, or restore the directory", ErrDamaged, s.dir)
+	case table && !log:
+		return fmt.Errorf("%w: %s has tables, but no write-ahead log (*.log), which held the newest appends; bring it back, or restore the directory", ErrDamaged, s.dir)
+	}
+	return nil
+}
