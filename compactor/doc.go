@@ -6,6 +6,7 @@
 //	trim    segments below a stream's floor, or of a stream that is gone, are let go of
 //	rewrite small segments are merged, and objects of which little is needed are copied
 //	sweep   objects that nothing has named for the grace are removed
+//	repair  segments in damaged objects are written again from their hot copies
 //	reclaim space of evicted bytes is given back to the disk
 //
 // The compactor proposes; the committer of the hot tier decides, by comparing what

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"firn/pkg/stream"
 	"firn/tier/hot"
 )
 
@@ -27,9 +28,7 @@ func (c *Compactor) shrink(ctx context.Context) (bool, error) {
 	if c.opts.Policy.surplus(hotBytes) == 0 {
 		return false, nil
 	}
-	v := c.hot.View()
-	held, err := v.Held(evictPage)
-	v.Close()
+	held, err := c.evictable()
 	if err != nil {
 		return false, err
 	}
@@ -40,6 +39,65 @@ func (c *Compactor) shrink(ctx context.Context) (bool, error) {
 		g.Go(func() error { return c.evict(gctx, h) })
 	}
 	return len(list) > 0, g.Wait()
+}
+
+// evictable is a page of the segments whose hot copy may be given up, oldest first.
+// What is in an object that is known to be damaged is kept: it may be the last copy.
+func (c *Compactor) evictable() ([]hot.Held, error) {
+	v := c.hot.View()
+	defer v.Close()
+	damaged, err := v.Damaged("", 1)
+	if err != nil {
+		return nil, err
+	}
+	kept := make(map[stream.ID]bool)
+	var after hot.Held
+	for {
+		held, err := v.Held(after, evictPage)
+		if err != nil || len(held) == 0 || len(damaged) == 0 {
+			return held, err
+		}
+		after = held[len(held)-1]
+		list := held[:0]
+		for _, h := range held {
+			if kept[h.ID] {
+				continue
+			}
+			to, err := sound(v, h.ID, h.From, h.To)
+			switch {
+			case err != nil:
+				return nil, err
+			case to < h.To:
+				kept[h.ID] = true // with all that follows: a cut gives up what is below it
+			default:
+				list = append(list, h)
+			}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+}
+
+// sound is the position up to which the segments of a range are not known to be damaged.
+func sound(v *hot.View, id stream.ID, from, to uint64) (uint64, error) {
+	for from < to {
+		refs, err := v.Segments(id, from, to, evictPage)
+		if err != nil || len(refs) == 0 {
+			return to, err
+		}
+		for _, r := range refs {
+			d, err := v.Damage(r.Object)
+			if err != nil {
+				return 0, err
+			}
+			if d != 0 {
+				return max(from, r.From), nil
+			}
+		}
+		from = refs[len(refs)-1].To
+	}
+	return to, nil
 }
 
 func (c *Compactor) evict(ctx context.Context, h hot.Held) error {

@@ -55,12 +55,12 @@ func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
 	}
 	m.rewrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "firn_compactor_rewrites_total",
-		Help: "Segments written again by reason (merge: of small ones; copy: out of an object of which little is needed) and result.",
+		Help: "Segments written again by reason (merge: of small ones; copy: out of an object of which little is needed; repair: from the hot copy) and result.",
 	}, []string{"reason", "result"})
 	m.rewrittenBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "firn_compactor_rewritten_bytes_total", Help: "Stored bytes written again by reason.",
 	}, []string{"reason"})
-	for _, reason := range []string{reasonMerge, reasonCopy} {
+	for _, reason := range []string{reasonMerge, reasonCopy, reasonRepair} {
 		m.rewrittenBytes.WithLabelValues(reason)
 		for _, v := range []string{"done", "failed", "conflict"} {
 			m.rewrites.WithLabelValues(reason, v)

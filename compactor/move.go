@@ -16,6 +16,8 @@ import (
 type move struct {
 	id  stream.ID
 	was []segment.Ref
+	// hot: the segments are damaged, only the hot copy counts.
+	hot bool
 }
 
 func (m move) from() uint64  { return m.was[0].From }
@@ -144,6 +146,10 @@ func (b *builder) move(ctx context.Context, m move, content *[]byte) (bool, erro
 		return false, err
 	}
 	local := rec.Cut <= m.from()
+	if m.hot && !local {
+		v.Close()
+		return false, nil // given up meanwhile
+	}
 	if err = b.begin(rec, m.from()); err == nil && local {
 		err = v.Values(rec.ID, m.from(), m.to(), func(ms uint64, payload []byte) error { return b.w.Append(payload, ms) })
 	}

@@ -21,8 +21,9 @@ const (
 
 // The reasons to write again.
 const (
-	reasonMerge = "merge"
-	reasonCopy  = "copy"
+	reasonMerge  = "merge"
+	reasonCopy   = "copy"
+	reasonRepair = "repair"
 )
 
 // rewrites are the rounds in which segments are written again: small ones merged, and
@@ -288,7 +289,18 @@ func (r *round) write(ctx context.Context, m *moves) error {
 }
 
 func (r *round) finish(ctx context.Context, reason string, s *Sealing) error {
-	metrics := r.c.metrics
+	if err := s.replace(ctx, reason); err != nil {
+		return err
+	}
+	for _, id := range s.ids {
+		delete(r.streams, id)
+	}
+	return nil
+}
+
+// replace takes all steps for an object of segments that are written again.
+func (s *Sealing) replace(ctx context.Context, reason string) error {
+	metrics := s.c.metrics
 	if err := s.take(ctx); err != nil {
 		metrics.rewrites.WithLabelValues(reason, "failed").Inc()
 		return err
@@ -296,10 +308,7 @@ func (r *round) finish(ctx context.Context, reason string, s *Sealing) error {
 	metrics.rewrites.WithLabelValues(reason, "conflict").Add(float64(s.passed))
 	metrics.rewrites.WithLabelValues(reason, "done").Add(float64(len(s.ids) - s.passed))
 	metrics.rewrittenBytes.WithLabelValues(reason).Add(float64(s.content))
-	for _, id := range s.ids {
-		delete(r.streams, id)
-	}
-	r.c.log.Debug("segments written again", "reason", reason, "streams", len(s.ids), "bytes", s.named, "key", s.key)
+	s.c.log.Debug("segments written again", "reason", reason, "streams", len(s.ids), "bytes", s.named, "key", s.key)
 	return nil
 }
 

@@ -191,14 +191,20 @@ func (c *Compactor) SealStream(ctx context.Context, id stream.ID) error {
 	return nil
 }
 
-// EvictStream gives up the hot copies of all of a stream's sealed bytes. Errors:
-// [stream.ErrNotFound].
+// EvictStream gives up the hot copies of a stream's sealed bytes, up to what is in an
+// object that is known to be damaged. Errors: [stream.ErrNotFound].
 func (c *Compactor) EvictStream(ctx context.Context, id stream.ID) error {
-	rec, err := c.record(id)
+	v := c.hot.View()
+	rec, err := v.Incarnation(id)
+	to := uint64(0)
+	if err == nil {
+		to, err = sound(v, id, rec.Cut, rec.Sealed)
+	}
+	v.Close()
 	if err != nil {
 		return err
 	}
-	return c.evict(ctx, hot.Held{ID: id, From: rec.Cut, To: rec.Sealed})
+	return c.evict(ctx, hot.Held{ID: id, From: rec.Cut, To: to})
 }
 
 func (c *Compactor) record(id stream.ID) (*hot.Record, error) {

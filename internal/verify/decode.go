@@ -106,6 +106,8 @@ func (c *Catalog) add(key, value []byte, o Options) error {
 	case 'c':
 		g := Generation{Fence: k.uint64(), Number: k.uint64(), Complete: v.flag(), SupersededAt: v.uvarint()}
 		c.Generations = append(c.Generations, g)
+	case 'e':
+		c.addScrub(k.rest(), v)
 	case 'n':
 		bucket, id, _ := bytes.Cut(key[1:], []byte{0})
 		v = &input{b: value}
@@ -201,6 +203,18 @@ func (c *Catalog) addMeta(name string, value []byte) error {
 		c.report(0, "unknown meta key %q", name)
 	}
 	return nil
+}
+
+// addScrub takes what is remembered by who reads all objects again: how far it is, or an
+// object that is known to be damaged. It may be live no more.
+func (c *Catalog) addScrub(object string, v *input) {
+	if object == "" {
+		_, _, _, _ = v.uvarint(), v.flag(), v.uvarint(), v.text()
+		return
+	}
+	damage := v.byte()
+	v.bad = v.bad || damage < 1 || damage > 3
+	v.uvarint()
 }
 
 // addObject takes an object record. Version 1 was of objects that hold one thing.

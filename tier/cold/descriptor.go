@@ -27,6 +27,7 @@ func (s *Store) Descriptor(ctx context.Context, key string) (*segment.Descriptor
 			continue
 		}
 		if err != nil {
+			s.suspect(key, "cold data is damaged", "err", err)
 			return nil, fmt.Errorf("read descriptor %s: %w: %w", key, stream.ErrColdUnavailable, err)
 		}
 		return d, nil

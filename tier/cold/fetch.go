@@ -25,7 +25,7 @@ func (s *Store) fetch(object string, run []segment.Part) {
 		if len(again) == 0 {
 			continue
 		}
-		s.log.Error("cold data is damaged", "key", object, "offset", again[0].Offset, "err", err)
+		s.suspect(object, "cold data is damaged", "offset", again[0].Offset, "err", err)
 		s.fail(object, again,
 			fmt.Errorf("read %s at %d: %w: %w", object, again[0].Offset, stream.ErrColdUnavailable, err))
 	}

@@ -92,6 +92,6 @@ func (s *Store) end(k frameKey, content []byte, err error) {
 func (s *Store) failed(key string, err error) {
 	if isMissing(err) {
 		s.metrics.missing.Inc()
-		s.log.Error("object is missing from cold storage", "key", key)
+		s.suspect(key, "object is missing from cold storage")
 	}
 }

@@ -3,6 +3,7 @@ package cold
 import (
 	"fmt"
 	"hash/fnv"
+	"path"
 	"strings"
 
 	"firn/pkg/stream"
@@ -26,6 +27,24 @@ func (s *Store) SegmentKey(n stream.Name, id stream.ID, mode stream.Mode, from, 
 	return s.key(n, fmt.Sprintf("%s-%016d-%016d-%s.%s", id, from, to, s.opts.Unique(), ending(mode)))
 }
 
+// StreamOf returns the stream that an object of a single one was written for; ok is false
+// for a pack, and for what is no key of this package.
+func StreamOf(key string) (id stream.ID, ok bool) {
+	dir, last := path.Split(key)
+	digits, _, found := strings.Cut(last, "-")
+	if !found || !strings.Contains(dir, "/stream=") {
+		return 0, false
+	}
+	id, err := stream.ParseID(digits)
+	return id, err == nil
+}
+
+// IsSnapshot reports whether a key is of a snapshot.
+func IsSnapshot(key string) bool { return strings.HasSuffix(key, snapshotEnding) }
+
+// snapshotEnding ends the keys of snapshots.
+const snapshotEnding = ".snapshot"
+
 // PackKey returns a new key for bytes of several streams of a bucket and mode:
 //
 //	{store}/bucket={b}/packs/{unique}.ndjson.zst
@@ -42,7 +61,7 @@ func ending(mode stream.Mode) string {
 
 // SnapshotKey returns a new key for a snapshot at a position.
 func (s *Store) SnapshotKey(n stream.Name, id stream.ID, at uint64) string {
-	return s.key(n, fmt.Sprintf("%s-%016d-%s.snapshot", id, at, s.opts.Unique()))
+	return s.key(n, fmt.Sprintf("%s-%016d-%s%s", id, at, s.opts.Unique(), snapshotEnding))
 }
 
 func (s *Store) key(n stream.Name, last string) string {

@@ -36,13 +36,14 @@ func (s *Store) PutSegment(ctx context.Context, key string, sealed *segment.Seal
 	if err != nil {
 		return 0, fmt.Errorf("verify segment %s: %w: %w", key, stream.ErrColdUnavailable, err)
 	}
-	if !slices.EqualFunc(d.Refs(key), sealed.Refs, same) {
+	if !slices.EqualFunc(d.Refs(key), sealed.Refs, Same) {
 		return 0, fmt.Errorf("verify segment %s: %w: store has other content", key, stream.ErrColdUnavailable)
 	}
 	return uint64(size), nil
 }
 
-func same(a, b segment.Ref) bool {
+// Same reports whether two references to one object have the same bytes at the same place.
+func Same(a, b segment.Ref) bool {
 	return a.Offset == b.Offset && a.Length == b.Length && a.Skip == b.Skip &&
 		a.From == b.From && a.To == b.To && slices.Equal(a.Frames, b.Frames)
 }

@@ -117,6 +117,6 @@ func (r *snapshotReader) Close() error { return nil }
 // damaged reports a blob that is not what was once put.
 func (r *snapshotReader) damaged(reason error) error {
 	r.store.metrics.corrupt.Inc()
-	r.store.log.Error("cold data is damaged", "key", r.key, "err", reason)
+	r.store.suspect(r.key, "cold data is damaged", "err", reason)
 	return fmt.Errorf("read snapshot %s: %w: %w: %w", r.key, stream.ErrColdUnavailable, segment.ErrCorrupt, reason)
 }

@@ -96,6 +96,8 @@ type Store struct {
 	ends map[frameKey]extent
 
 	claim claim
+
+	suspects suspects
 }
 
 // Open makes a store over blobs. It calls nothing.

@@ -68,6 +68,10 @@ func (t *txn) apply(command any) (any, error) {
 		return nil, t.beginGeneration(c)
 	case CompleteGeneration:
 		return nil, t.completeGeneration(c)
+	case SetMark:
+		return nil, t.setMark(c)
+	case NoteDamage:
+		return nil, t.noteDamage(c)
 	case ForgetGeneration:
 		return nil, t.delete(keyGeneration(c.Generation))
 	}

@@ -53,8 +53,11 @@ func newChangeSet() *changeSet {
 }
 
 // copied reports whether a key is part of a copy. Bytes of streams are looked up by
-// their marks, and what is known of copies is of no use in one.
-func copied(key []byte) bool { return key[0] != kindData && key[0] != kindGeneration }
+// their marks. What is known of copies is of no use in one, and how far the reading of
+// all objects is would have an idle server make copies.
+func copied(key []byte) bool {
+	return key[0] != kindData && key[0] != kindGeneration && key[0] != kindScrub
+}
 
 func (c *changeSet) key(k []byte) {
 	if _, known := c.keys[string(k)]; !known {

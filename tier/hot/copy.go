@@ -122,7 +122,7 @@ func (p *Copy) everything(fn func(CopyEntry) error) error {
 		return true, fn(CopyEntry{Op: CopySet, Key: key, Value: value})
 	}
 	// Between these lie the kinds that are not copied.
-	for _, r := range [][2]byte{{0, kindGeneration}, {kindGeneration + 1, kindData}, {kindData + 1, 0xff}} {
+	for _, r := range [][2]byte{{0, kindGeneration}, {kindGeneration + 1, kindData}, {kindData + 1, kindScrub}, {kindScrub + 1, 0xff}} {
 		if err := p.view.scanRange([]byte{r[0]}, []byte{r[1]}, emit); err != nil {
 			return err
 		}

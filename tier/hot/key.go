@@ -31,6 +31,7 @@ import (
 //	l subscription bucket 00 id   link of a subscription to a stream, with its cursor
 //	k number                      signing key
 //	c fence number                generation of the catalog's copies
+//	e [object]                    how far the reading of all objects is; an object that is damaged
 const (
 	kindMeta     = 'm'
 	kindBucket   = 'b'
@@ -54,6 +55,7 @@ const (
 	kindLink         = 'l'
 	kindSigningKey   = 'k'
 	kindGeneration   = 'c'
+	kindScrub        = 'e'
 )
 
 var (

@@ -53,7 +53,7 @@ func (v *View) Names(bucket, prefix, after string, fn func(*Record) (bool, error
 		if len(value) != 8 {
 			return false, errRecord
 		}
-		rec, err := v.Incarnation(stream.ID(field(value, 0)))
+		rec, err := v.Peek(stream.ID(field(value, 0)))
 		if err != nil {
 			return false, err
 		}
@@ -155,10 +155,11 @@ type Held struct {
 	Ms       uint64 // append time of its last bytes
 }
 
-// Held returns at most limit segments whose hot copy is kept, oldest first.
-func (v *View) Held(limit int) ([]Held, error) {
+// Held returns at most limit segments whose hot copy is kept, oldest first, after one
+// that an earlier page ended with.
+func (v *View) Held(after Held, limit int) ([]Held, error) {
 	var list []Held
-	err := v.scan([]byte{kindHeld}, nil, func(key, value []byte) (bool, error) {
+	err := v.scan([]byte{kindHeld}, append(keyHeld(after.Ms, after.ID, after.From), 0), func(key, value []byte) (bool, error) {
 		if len(value) != 8 {
 			return false, errRecord
 		}
