@@ -80,6 +80,7 @@ func (p *parts) serve(ctx context.Context, grace time.Duration, clients, operato
 	g.Go(operators.serve)
 	g.Go(func() error { return p.hot.Run(work) })
 	g.Go(func() error { return p.compactor.Run(work) })
+	g.Go(func() error { return p.scrub.Run(work) })
 	g.Go(func() error { return p.subscriptions.Run(work) })
 	if p.backup != nil {
 		g.Go(func() error { return p.backup.Run(work) })

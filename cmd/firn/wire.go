@@ -24,6 +24,7 @@ import (
 	"firn/internal/blob/open"
 	"firn/internal/blob/retry"
 	"firn/internal/config"
+	"firn/internal/scrub"
 	"firn/internal/subscribe"
 	"firn/internal/subscribe/webhook"
 	"firn/internal/verify"
@@ -41,6 +42,7 @@ type parts struct {
 	cold      *cold.Store
 	local     *cold.Store // nil when there are no local blobs
 	compactor *compactor.Compactor
+	scrub     *scrub.Scrubber
 	backup    *backup.Runner // nil when no copies are made
 	// The object stores behind cold and local, nil where there is none.
 	remoteBlobs, localBlobs blob.Store
@@ -93,6 +95,9 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	if err != nil {
 		return nil, err
 	}
+	if err := p.openScrub(c, log, registry); err != nil {
+		return nil, err
+	}
 	if makesCopies(c) {
 		p.backup, err = backup.New(backup.Options{
 			Hot: p.hot, Cold: p.cold, Blobs: p.remoteBlobs, Logger: log, Registerer: registry,
@@ -109,10 +114,30 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 	p.apiOptions.Subscriptions = p.subscriptions
 	p.api = api.New(p.apiOptions)
 	p.admin = admin.New(admin.Options{
-		Store: store, Compactor: p.compactor, Backup: p.backup, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
+		Store: store, Compactor: p.compactor, Scrub: p.scrub, Backup: p.backup, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
 		Verify: verify.RunOptions{InUse: true, State: p.state, Remote: p.remoteBlobs, Local: p.localBlobs},
 	})
 	return p, nil
+}
+
+// openScrub makes the scrubber, and has it told what readers stumble over.
+func (p *parts) openScrub(c config.Config, log *slog.Logger, registry *prometheus.Registry) (err error) {
+	o := scrub.Options{
+		Hot: p.hot, Compactor: p.compactor, Remote: p.remoteBlobs, Local: p.localBlobs,
+		Period: time.Duration(c.Scrub.Period), Rate: int64(c.Scrub.Rate), Logger: log, Registerer: registry,
+	}
+	if o.Period == 0 {
+		o.Period = -1
+	}
+	if p.scrub, err = scrub.New(o); err != nil {
+		return err
+	}
+	for _, s := range []*cold.Store{p.local, p.cold} {
+		if s != nil {
+			s.OnSuspect(p.scrub.Suspect)
+		}
+	}
+	return nil
 }
 
 // makesCopies reports whether the catalog is copied to cold storage. What lies in the

@@ -22,6 +22,7 @@ import (
 
 	"firn/compactor"
 	"firn/internal/backup"
+	"firn/internal/scrub"
 	"firn/internal/verify"
 	"firn/pkg/stream"
 	"firn/tier"
@@ -32,6 +33,8 @@ import (
 type Options struct {
 	Store     *tier.Store
 	Compactor *compactor.Compactor
+	// Scrub reads objects again; nil when nothing does.
+	Scrub *scrub.Scrubber
 	// Backup makes copies of the catalog; nil when none are made.
 	Backup   *backup.Runner
 	Gatherer prometheus.Gatherer

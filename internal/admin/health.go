@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -33,6 +34,11 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 		r.Notes = append(r.Notes, "the compactor fails since "+c.Since.UTC().Format(time.RFC3339)+": "+c.Err.Error())
 	} else if c.Stuck > 0 {
 		r.Notes = append(r.Notes, "some streams cannot be sealed, see the log")
+	}
+	if c := s.opts.Scrub; c != nil {
+		if n := c.Status().Objects(); n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d objects are damaged or missing, see firn verify", n))
+		}
 	}
 	if b := s.opts.Backup; b != nil {
 		if st := b.Status(); st.Err != nil {

@@ -59,8 +59,23 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 		send(Verification{Error: err.Error()})
 		return
 	}
+	s.agree(report)
 	for _, p := range report.Problems {
 		s.log.Error("verification found a problem", "code", string(p.Code), "problem", p.String())
 	}
 	send(Verification{Report: report})
+}
+
+// agree has the scrub look at what a verification found, and at what it has found
+// itself: both are to say the same.
+func (s *Server) agree(report *verify.Report) {
+	if s.opts.Scrub == nil {
+		return
+	}
+	for _, p := range report.Problems {
+		if p.Object != "" {
+			s.opts.Scrub.Suspect(p.Object)
+		}
+	}
+	s.opts.Scrub.Recheck()
 }
