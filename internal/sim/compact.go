@@ -113,8 +113,11 @@ func doIntend(ctx context.Context, w *world, s Step) error {
 	if b == nil || b.intended {
 		return nil
 	}
-	b.intended, b.since = true, w.model.now
-	return w.tolerated(s, b.Intend(ctx))
+	err := b.Intend(ctx)
+	if b.intended, b.since = true, w.model.now; err != nil {
+		w.drop(s.Slot) // nothing may be written
+	}
+	return w.tolerated(s, err)
 }
 
 func doUpload(ctx context.Context, w *world, s Step) error {
@@ -271,6 +274,7 @@ func doStale(ctx context.Context, w *world, _ Step) error {
 	if w.older == nil || w.hot.Fence() <= w.olderFence {
 		return nil
 	}
+	defer func() { w.older = nil }()
 	owner, older := w.process, w.older
 	mine := w.disk
 	w.disk = older.CrashPart(0, 0)

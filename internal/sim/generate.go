@@ -57,9 +57,9 @@ var drawn = []struct {
 }{
 	{30, true, (*generator).append},
 	{5, true, (*generator).create},
-	{4, false, (*generator).fork},
+	{8, false, (*generator).fork},
 	{4, false, func(g *generator, w *world, s *Step) { s.Do, s.Stream = "delete", g.name(w) }},
-	{6, false, (*generator).publish},
+	{8, false, (*generator).publish},
 	{4, false, func(g *generator, w *world, s *Step) { s.Do, s.At, s.Off = "read", g.r.IntN(1001), g.off() }},
 	{4, false, func(_ *generator, _ *world, s *Step) { s.Do = "bootstrap" }},
 	{2, false, func(_ *generator, _ *world, s *Step) { s.Do = "snapshot" }},
@@ -76,7 +76,7 @@ var drawn = []struct {
 	{4, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "trim", "" }},
 	{8, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "sweep", "" }},
 	{8, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream, s.Who = "pass", "", g.r.IntN(2) }},
-	{2, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "idle", "" }},
+	{4, false, (*generator).idle},
 	{6, false, func(_ *generator, w *world, s *Step) {
 		if s.Do, s.Stream = "idle", ""; w.Backup {
 			s.Do = "backup"
@@ -89,9 +89,13 @@ var drawn = []struct {
 	}},
 	{5, false, (*generator).reader},
 	{1, false, func(_ *generator, _ *world, s *Step) { s.Do, s.Stream = "land", "" }},
-	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = g.text("keep", "stale"), "" }},
+	{4, false, func(_ *generator, w *world, s *Step) {
+		if s.Do, s.Stream = "keep", ""; w.older != nil {
+			s.Do = "stale"
+		}
+	}},
 	{3, false, func(g *generator, _ *world, s *Step) { s.Do, s.At = "scan", g.pick(0, g.r.IntN(1000)) }},
-	{2, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = "restart", ""; g.power(s, 60) }},
+	{4, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = "restart", ""; g.power(s, 60) }},
 	{1, false, func(g *generator, _ *world, s *Step) { s.Do, s.Stream = "crash", ""; g.power(s, 60) }},
 }
 
@@ -285,6 +289,14 @@ func (g *generator) evict(_ *world, s *Step) {
 	}
 }
 
+// idle lets all graces pass, at times with an object store that removes nothing, or
+// does not say so.
+func (g *generator) idle(_ *world, s *Step) {
+	if s.Do, s.Stream = "idle", ""; g.one(3) {
+		s.Faults = []Fault{{Op: "delete", Kind: g.text("before", "after"), Times: -1}}
+	}
+}
+
 func (g *generator) reader(w *world, s *Step) {
 	s.Slot = g.r.IntN(len(w.readers))
 	if s.Do = "resume"; w.readers[s.Slot] == nil {
@@ -295,7 +307,7 @@ func (g *generator) reader(w *world, s *Step) {
 // touches is what a step asks of the object store, if it asks for one thing most of all.
 var touches = map[string]string{
 	"read": "get", "scan": "get", "bootstrap": "get", "snapshot": "get", "resume": "get",
-	"upload": "put", "backup": "put", "publish": "put", "pass": "put", "seal": "put", "merge": "get", "copy": "get", "sweep": "delete",
+	"upload": "put", "backup": "put", "publish": "put", "pass": "put", "seal": "put", "merge": "get", "copy": "get", "sweep": "delete", "idle": "delete",
 }
 
 // trouble draws faults of the object store.

@@ -47,6 +47,7 @@ func doLose(ctx context.Context, w *world, _ Step) error {
 	if err != nil {
 		return err
 	}
+	w.blobs.end() // a rebuild is for who has a bucket that works
 	w.blobs.dead.Store(true)
 	if err := w.stop(); err != nil {
 		return err

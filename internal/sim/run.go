@@ -144,6 +144,9 @@ func (w *world) step(ctx context.Context, s Step) error {
 	last := w.arm(s.Crash, w.watch(s))
 	w.blobs.begin(s.Faults)
 	err := limited(ctx, s, func(ctx context.Context) error { return do(ctx, w, s) })
+	if w.process == nil {
+		return err // it could not be started again
+	}
 	w.blobs.end()
 	if serr := w.settle(ctx); err == nil {
 		err = serr
@@ -151,11 +154,16 @@ func (w *world) step(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
+	if s.Crash != nil {
+		if err := w.afterCrash(ctx, s, before, last); err != nil {
+			return err
+		}
+	}
 	w.remember()
 	if s.Crash == nil {
 		return w.look(ctx, s)
 	}
-	return w.afterCrash(ctx, s, before, last)
+	return nil
 }
 
 // tell tells what was done.

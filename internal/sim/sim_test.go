@@ -35,6 +35,9 @@ func TestRandom(t *testing.T) {
 	if testing.Short() {
 		n = min(n, 300)
 	}
+	if raced && *duration == 0 {
+		n = min(n, 50)
+	}
 	tally, encoders := newTally(), sim.NewEncoders()
 	end := time.Now().Add(*duration)
 	var played atomic.Int64
@@ -53,7 +56,7 @@ func TestRandom(t *testing.T) {
 		}
 	})
 	t.Logf("%d seeds of %d steps%s", played.Load(), *steps, tally)
-	if n >= 300 {
+	if n >= 1000 {
 		tally.check(t)
 	}
 }

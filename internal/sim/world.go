@@ -220,6 +220,9 @@ func (w *world) settle(ctx context.Context) error {
 
 // stop ends the process.
 func (w *world) stop() error {
+	if w.process == nil || w.cold == nil {
+		return nil // it has not come far
+	}
 	for i := range w.sealings {
 		w.drop(i)
 	}
