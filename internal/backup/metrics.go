@@ -15,13 +15,9 @@ func newMetrics(reg prometheus.Registerer, r *Runner) *metrics {
 	f := promauto.With(reg)
 	f.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "firn_backup_age_seconds",
-		Help: "Time since everything was in a copy of the catalog: about what would be lost with the disk. 0 before the first copy.",
+		Help: "Time since everything was in a copy of the catalog: about what would be lost with the disk. Before the first copy, the time since the start.",
 	}, func() float64 {
-		ms := r.Status().Ms
-		if ms == 0 {
-			return 0
-		}
-		return time.Duration((r.hot.Now() - ms) * uint64(time.Millisecond)).Seconds()
+		return time.Duration((r.hot.Now() - max(r.Status().Ms, r.started)) * uint64(time.Millisecond)).Seconds()
 	})
 	return &metrics{
 		objects:  f.NewCounter(prometheus.CounterOpts{Name: "firn_backup_objects_total", Help: "Objects written with copies of the catalog."}),

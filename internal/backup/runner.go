@@ -48,6 +48,7 @@ type Runner struct {
 	log     *slog.Logger
 	enc     *zstd.Encoder
 	metrics *metrics
+	started uint64 // ms
 
 	// turn is taken by who makes a copy, and guards the fields below it. It is a
 	// channel because a copy takes as long as the bucket does.
@@ -90,7 +91,7 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make encoder: %w", err)
 	}
-	r := &Runner{opts: o, hot: o.Hot, blobs: o.Blobs, log: o.Logger, enc: enc, turn: make(chan struct{}, 1)}
+	r := &Runner{opts: o, hot: o.Hot, blobs: o.Blobs, log: o.Logger, enc: enc, started: o.Hot.Now(), turn: make(chan struct{}, 1)}
 	r.metrics = newMetrics(o.Registerer, r)
 	o.Hot.TrackChanges()
 	return r, nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"firn/pkg/stream"
 )
@@ -33,21 +34,29 @@ type Rebuild struct {
 // attempt left is removed. Errors: [ErrNotEmpty], [ErrLocked].
 func StartRebuild(dir string, o Options) (*Rebuild, error) {
 	o = o.withDefaults()
-	names, err := o.FS.List(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look into %s: %w", dir, err)
-	}
-	if len(names) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNotEmpty, dir)
+	if err := mustBeEmpty(o.FS, dir); err != nil {
+		return nil, err
 	}
 	r := &Rebuild{dir: dir, s: &Store{opts: o, log: o.Logger, dir: dir + ".rebuild", uses: newUses()}}
 	r.s.metrics = newMetrics(nil, r.s)
 	return r, r.begin()
 }
 
+// mustBeEmpty refuses a directory that has anything in it.
+func mustBeEmpty(disk vfs.FS, dir string) error {
+	names, err := disk.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look into %s: %w", dir, err)
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s", ErrNotEmpty, dir)
+	}
+	return nil
+}
+
 // begin makes an empty database.
 func (r *Rebuild) begin() error {
-	if err := r.s.opts.FS.RemoveAll(r.s.dir); err != nil {
+	if err := r.clear(); err != nil {
 		return fmt.Errorf("remove an earlier attempt: %w", err)
 	}
 	if err := r.s.openPebble(); err != nil {
@@ -56,6 +65,22 @@ func (r *Rebuild) begin() error {
 	r.s.table = newTable(r.s.db, 1)
 	r.batch = r.s.db.NewBatch()
 	return nil
+}
+
+// clear removes what an attempt left that nobody works on any more.
+func (r *Rebuild) clear() error {
+	disk := r.s.opts.FS
+	if _, err := disk.Stat(r.s.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := pebble.LockDirectory(r.s.dir, disk)
+	if err != nil {
+		if isLocked(err) {
+			return fmt.Errorf("%w: %s", ErrLocked, r.s.dir)
+		}
+		return err
+	}
+	return errors.Join(lock.Close(), disk.RemoveAll(r.s.dir))
 }
 
 // Restart forgets what was loaded.
@@ -194,7 +219,11 @@ func (r *Rebuild) Finish() error {
 		return err
 	}
 	disk := r.s.opts.FS
-	if err := disk.RemoveAll(r.dir); err != nil { // it was empty
+	// A server may have been started there meanwhile.
+	if err := mustBeEmpty(disk, r.dir); err != nil {
+		return err
+	}
+	if err := disk.RemoveAll(r.dir); err != nil {
 		return fmt.Errorf("take the place: %w", err)
 	}
 	if err := disk.Rename(r.s.dir, r.dir); err != nil {

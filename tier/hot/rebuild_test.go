@@ -80,6 +80,9 @@ func TestCrashInRebuild(t *testing.T) {
 	if names, err := crashed.List("data"); err == nil && len(names) > 0 {
 		t.Errorf("an abandoned rebuild leaves %v", names)
 	}
+	if _, err := hot.StartRebuild("data/hot", hot.Options{FS: mem}); !errors.Is(err, hot.ErrLocked) {
+		t.Errorf("beside one that runs: %v", err)
+	}
 	if err := r.Finish(); err != nil {
 		t.Fatal(err)
 	}
