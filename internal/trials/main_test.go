@@ -10,7 +10,10 @@ import (
 	"testing"
 )
 
-var flagFull = flag.Bool("full", false, "take the figures of the trials as they were reported")
+var (
+	flagFull   = flag.Bool("full", false, "take the figures of the trials as they were reported")
+	flagBinary = flag.String("binary", "", "server to try; empty is to build it")
+)
 
 // scaled returns the figure of a trial, or with -full the one that was reported.
 func scaled(small, full int) int {
@@ -22,6 +25,9 @@ func scaled(small, full int) int {
 
 // binary builds the server once and returns where it is.
 var binary = sync.OnceValues(func() (string, error) {
+	if *flagBinary != "" {
+		return *flagBinary, nil
+	}
 	dir, err := os.MkdirTemp("", "firn-trials-")
 	if err != nil {
 		return "", err
@@ -44,6 +50,8 @@ func TestMain(m *testing.M) {
 	} else {
 		code = m.Run()
 	}
-	os.RemoveAll(filepath.Dir(path))
+	if *flagBinary == "" {
+		os.RemoveAll(filepath.Dir(path))
+	}
 	os.Exit(code)
 }

@@ -47,11 +47,20 @@ func (b *lockedBuffer) String() string {
 // spawn starts the binary with a bucket "trial", and ends it with the test.
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
+	p := prepare(t, filepath.Join(t.TempDir(), "data"), args...)
+	p.start()
+	p.want(201, "PUT", "/ds/trial", "")
+	return p
+}
+
+// prepare is spawn without the start.
+func prepare(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
 	listen, admin := freeAddr(t), freeAddr(t)
 	p := &process{client: newClient(t), admin: "http://" + admin, env: os.Environ()}
 	p.url = "http://" + listen
 	p.args = append([]string{
-		"serve", "--listen", listen, "--admin-listen", admin, "--data-dir", filepath.Join(t.TempDir(), "data"),
+		"serve", "--listen", listen, "--admin-listen", admin, "--data-dir", dir,
 		"--hot.memtable-bytes", "4MiB", "--hot.cache-bytes", "8MiB",
 	}, args...)
 	t.Cleanup(func() {
@@ -61,8 +70,6 @@ func spawn(t *testing.T, args ...string) *process {
 			t.Logf("log of the server:\n%s", text[max(0, len(text)-10_000):])
 		}
 	})
-	p.start()
-	p.want(201, "PUT", "/ds/trial", "")
 	return p
 }
 
@@ -78,20 +85,9 @@ func freeAddr(t *testing.T) string {
 
 // start runs the binary and returns when it is ready. It is for any goroutine.
 func (p *process) start() {
-	path, err := binary()
-	if err != nil {
-		p.t.Error(err)
+	if !p.launch() {
 		return
 	}
-	cmd := exec.Command(path, p.args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &p.log, &p.log
-	if err := cmd.Start(); err != nil {
-		p.t.Error(err)
-		return
-	}
-	p.mu.Lock()
-	p.cmd = cmd
-	p.mu.Unlock()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.After(patience); ; {
@@ -107,6 +103,25 @@ func (p *process) start() {
 			return
 		}
 	}
+}
+
+// launch runs the binary and does not wait for it.
+func (p *process) launch() bool {
+	path, err := binary()
+	if err != nil {
+		p.t.Error(err)
+		return false
+	}
+	cmd := exec.Command(path, p.args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &p.log, &p.log
+	if err := cmd.Start(); err != nil {
+		p.t.Error(err)
+		return false
+	}
+	p.mu.Lock()
+	p.cmd = cmd
+	p.mu.Unlock()
+	return true
 }
 
 // kill ends the server without warning.

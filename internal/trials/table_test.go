@@ -15,13 +15,14 @@ import (
 
 // areas are the trials of this package, and how many there are of each kind.
 var areas = map[string]int{
-	"ID": 9, "CR": 6, "PR": 4, "JS": 5, "CT": 3, "RD": 6, "LV": 11, "TL": 7, "FK": 5, "SN": 8, "BS": 7, "HT": 7, "SC": 4, "CM": 1, "GC": 1,
+	"ID": 9, "CR": 6, "PR": 4, "JS": 5, "CT": 3, "RD": 6, "LV": 11, "TL": 7, "FK": 5, "SN": 8, "BS": 7, "HT": 7, "SC": 4, "CM": 7, "GC": 5,
+	"DU": 5, "CS": 6, "S3": 5,
 }
 
 var (
-	trialRow = regexp.MustCompile(`^\| ([A-Z]{2})-([0-9a-f]{3}) \| .+ \| (.*) \|$`)
+	trialRow = regexp.MustCompile(`^\| ([A-Z][A-Z0-9])-([0-9a-f]{3}) \| .+ \| (.*) \|$`)
 	testName = regexp.MustCompile("^`([a-z0-9/]+)\\.(Test[A-Za-z0-9_]+)(?:/([A-Z0-9a-f-]+))?`$")
-	trialID  = regexp.MustCompile(`^[A-Z]{2}-[0-9a-f]{3}$`)
+	trialID  = regexp.MustCompile(`^[A-Z][A-Z0-9]-[0-9a-f]{3}$`)
 )
 
 // TestTable holds docs/testing.md to the source: the tests that it names exist, and it

@@ -32,6 +32,8 @@ import (
 type Options struct {
 	// TLS serves https with a certificate of its own, see Server.CAFile.
 	TLS bool
+	// Versions keeps what is overwritten or deleted in buckets whose versioning is on.
+	Versions bool
 }
 
 // Server is a running server.
@@ -72,8 +74,22 @@ func Start(t testing.TB, opts Options) *Server {
 		s.Endpoint = "https://" + addr
 		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, s.CAFile)}}
 	}
-	s.run(t, append(args, "posix", s.data), client)
+	args = append(args, "posix")
+	if opts.Versions {
+		versions := filepath.Join(dir, "versions")
+		if err := os.Mkdir(versions, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--versioning-dir", versions)
+	}
+	s.run(t, append(args, s.data), client)
 	return s
+}
+
+// File returns where an object lies, for tests that damage it behind the server's
+// back. Without a key it is the folder of the bucket.
+func (s *Server) File(bucket, key string) string {
+	return filepath.Join(s.data, bucket, filepath.FromSlash(key))
 }
 
 // MakeBucket makes an empty bucket.
