@@ -20,7 +20,7 @@ import (
 
 var (
 	seed     = flag.Uint64("seed", 0, "first seed of the random runs")
-	seeds    = flag.Int("seeds", 2000, "how many random runs")
+	seeds    = flag.Int("seeds", 1500, "how many random runs")
 	steps    = flag.Int("steps", 40, "steps of a random run")
 	duration = flag.Duration("duration", 0, "how long to go on with further seeds, instead of -seeds")
 	shrink   = flag.Int("shrink", 2000, "how many runs a failing one may take to be made shorter")
