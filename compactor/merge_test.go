@@ -39,11 +39,11 @@ func TestSmallSegmentsAreMerged(t *testing.T) {
 	for _, cut := range []uint64{0, 20, 25, 80} {
 		t.Run(fmt.Sprintf("evicted up to %d", cut), func(t *testing.T) {
 			r := newRig(t, setup{policy: slow})
-			content := r.slowStream("a", 7)
+			r.slowStream("a", 7)
 			r.pass()
 			r.segments("a", 7)
 			r.append("a", letters(80)[70:])
-			content = letters(80)
+			content := letters(80)
 			r.must(r.SealStream(bg, r.record("a").ID))
 			r.must(r.hot.Evict(bg, r.record("a").ID, cut))
 			r.wait(time.Minute)

@@ -77,6 +77,9 @@ func (m *movement) until(s *server, name string, act func()) {
 // bucket that is slow and away at times, one with much data, whose disk lies.
 func TestMetricsMove(t *testing.T) {
 	m := &movement{docs: documented(t), first: make(map[*server]map[string]float64), moved: make(map[string]bool)}
+	moveCompressed(t, m)
+	moveRewritten(t, m)
+	moveScrubbed(t, m)
 	moveOnBucket(t, m)
 	moveOnDisk(t, m)
 	for _, name := range slices.Sorted(maps.Keys(m.docs)) {
@@ -84,6 +87,66 @@ func TestMetricsMove(t *testing.T) {
 			t.Errorf("%s has not moved", name)
 		}
 	}
+}
+
+// moveCompressed reads what is worth compressing, more readers at a time than there are
+// encoders.
+func moveCompressed(t *testing.T, m *movement) {
+	s := start(t, t.TempDir())
+	m.watch(s)
+	s.must(201, "PUT", "/ds/demo", "")
+	s.must(201, "PUT", "/ds/demo/text", strings.Repeat("all work and no play ", 50_000), asBytes)
+	for _, name := range []string{"firn_http_compressed_answers_total", "firn_http_compression_saved_bytes_total", "firn_http_compression_busy_total"} {
+		m.until(s, name, func() {
+			var reads sync.WaitGroup
+			for range 64 {
+				reads.Go(func() { request("GET", s.url+"/ds/demo/text", "", "Accept-Encoding: zstd") })
+			}
+			reads.Wait()
+		})
+	}
+	s.mustStop()
+}
+
+// moveRewritten seals a slow stream often enough for its segments to be merged.
+func moveRewritten(t *testing.T, m *movement) {
+	s := start(t, t.TempDir(), "--seal.max-age=1s")
+	m.watch(s)
+	s.must(201, "PUT", "/ds/demo", "")
+	s.must(201, "PUT", "/ds/demo/slow", "", asJSON)
+	for _, name := range []string{"firn_compactor_rewrites_total", "firn_compactor_rewritten_bytes_total"} {
+		m.until(s, name, func() {
+			s.must(204, "POST", "/ds/demo/slow", `[1]`, asJSON)
+			s.mustFirn("seal", "demo/slow")
+		})
+	}
+	s.mustStop()
+}
+
+// moveScrubbed has one object, which is damaged and made whole again, then damaged for
+// good.
+func moveScrubbed(t *testing.T, m *movement) {
+	dir := t.TempDir()
+	s := start(t, dir, "--scrub.period=1s")
+	m.watch(s)
+	s.must(201, "PUT", "/ds/demo", "")
+	s.must(201, "PUT", "/ds/demo/orders", `[1]`, asJSON)
+	s.mustFirn("seal", "demo/orders")
+	s.mustFirn("evict", "demo/orders")
+	for _, name := range []string{"firn_scrub_objects_total", "firn_scrub_bytes_total", "firn_scrub_whole_round_seconds"} {
+		m.until(s, name, func() {})
+	}
+	object := objects(t, dir, ".zst")[0]
+	flip(t, object, 8)
+	for range 2 { // the first reading may have begun before
+		read := m.watch(s)["firn_scrub_bytes_total"]
+		until(t, "it is read", func() bool { return m.watch(s)["firn_scrub_bytes_total"] != read })
+	}
+	flip(t, object, 8)
+	m.until(s, "firn_scrub_bad_reads_total", func() {})
+	flip(t, object, 8)
+	m.until(s, "firn_scrub_damaged_objects", func() {})
+	s.mustStop()
 }
 
 // moveSubscriptions wakes a webhook and claims a pull-wake.
@@ -109,7 +172,7 @@ func moveSubscriptions(t *testing.T, m *movement, s *server) {
 func moveOnBucket(t *testing.T, m *movement) {
 	b := newBucket(t)
 	s := start(t, t.TempDir(), append(b.args(t), "--hot.max-bytes=64KiB", "--seal.target-bytes=16KiB",
-		"--sweep.grace=1s", "--sweep.interval=100ms", "--snapshot.keep-history=0s", "--live.sse-max-age=15s")...)
+		"--sweep.grace=1s", "--sweep.interval=100ms", "--snapshot.keep-history=0s", "--live.sse-max-age=15s", "--scrub.period=1s")...)
 	m.watch(s)
 
 	s.must(201, "PUT", "/ds/demo", "")
@@ -148,6 +211,7 @@ func moveOnBucket(t *testing.T, m *movement) {
 		s.must(204, "DELETE", "/ds/demo/away", "")
 		s.firn("backup")
 	})
+	m.until(s, "firn_scrub_unanswered_objects", func() {})
 	record := strings.Repeat("x", 16<<10)
 	s.must(201, "PUT", "/ds/demo/much", "", asBytes)
 	m.until(s, "firn_hot_refused_appends_total", func() {
