@@ -157,13 +157,20 @@ func (d *due) walkAged(ctx context.Context) error {
 	short := p.short(d.c.hot.HotBytes(), d.c.hot.UnsealedBytes())
 	var at hot.Aged
 	for most := d.made + dueObjects; d.made < most; {
-		page, err := d.page(func(v *hot.View) ([]hot.Aged, error) { return v.Unsealed(at, duePage) })
+		old := func(a hot.Aged) bool { return p.aged(a.Ms, now) || short > 0 }
+		page, err := d.page(func(v *hot.View) ([]hot.Aged, error) {
+			list, err := v.Unsealed(at, duePage)
+			if len(list) > 0 && !old(list[0]) && !d.round {
+				list = nil // records need not be looked at to know that nothing is due
+			}
+			return list, err
+		})
 		if err != nil {
 			return err
 		}
 		for _, a := range page {
 			at = a.Aged
-			old := p.aged(a.Ms, now) || short > 0
+			old := old(a.Aged)
 			if !old && !(d.round && p.companion(a.Ms, now)) {
 				return nil
 			}
