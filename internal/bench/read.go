@@ -46,6 +46,12 @@ func readHot(ctx context.Context, r *rig, contentType string, least float64) (_ 
 		if err != nil {
 			return nil, err
 		}
+		if s.admin != nil {
+			// By itself that would happen while it is read. The hot copy stays.
+			if err := s.move(ctx, "seal", id); err != nil {
+				return nil, err
+			}
+		}
 		workers, err := dialAll(ctx, s.streams, readClients, func(c *exchange.Conn, _ int) Worker {
 			return newReader(c, s.streams, id, contentType, size)
 		})

@@ -25,21 +25,14 @@ func starts(ctx context.Context, r *rig) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.populate(ctx, r, few), s.close()); err != nil {
-		return nil, err
-	}
-	if s, err = startServer(ctx, r.o, dir); err != nil {
+	if s, err = s.settled(ctx, r, dir, few); err != nil {
 		return nil, err
 	}
 	base, err := s.memory(ctx)
-	if err == nil {
-		err = s.populate(ctx, r, r.o.Many-few)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
 	}
-	if err := errors.Join(err, s.close()); err != nil {
-		return nil, err
-	}
-	// The log that the population has left is no part of a start.
-	if s, err = startServer(ctx, r.o, dir); err != nil {
+	if s, err = s.settled(ctx, r, dir, r.o.Many-few); err != nil {
 		return nil, err
 	}
 	if err := s.close(); err != nil {
@@ -74,6 +67,22 @@ func starts(ctx context.Context, r *rig) (*comparison, error) {
 		}
 	}
 	return cmp, nil
+}
+
+// settled makes n streams, and returns the server that was started behind that for the
+// second time: the log that the streams have left is no part of a start.
+func (s *server) settled(ctx context.Context, r *rig, dir string, n int) (*server, error) {
+	if err := errors.Join(s.populate(ctx, r, n), s.close()); err != nil {
+		return nil, err
+	}
+	s, err := startServer(ctx, r.o, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.close(); err != nil {
+		return nil, err
+	}
+	return startServer(ctx, r.o, dir)
 }
 
 // populate makes n streams with a message in each.

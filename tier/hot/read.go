@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -13,6 +14,9 @@ import (
 // range: cut ≤ from ≤ to ≤ tail. A hole is [ErrDamaged]: never fewer bytes, never
 // others.
 func (v *View) Data(dst []byte, id stream.ID, from, to uint64) ([]byte, error) {
+	if from < to {
+		dst = slices.Grow(dst, int(to-from)) // growing as values come copies them again
+	}
 	err := v.values(id, from, to, func(_ uint64, payload []byte) error {
 		dst = append(dst, payload...)
 		return nil
