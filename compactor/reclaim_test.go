@@ -103,7 +103,7 @@ func TestDirectoryFollowsTheBudget(t *testing.T) {
 	}
 	rnd := rand.NewChaCha8([32]byte{1})
 	payload := make([]byte, 4<<10)
-	const rounds = 40 // 10 MiB
+	const rounds = 60 // 15 MiB
 	for round := range rounds {
 		for _, id := range ids {
 			_, _ = rnd.Read(payload)
@@ -117,8 +117,8 @@ func TestDirectoryFollowsTheBudget(t *testing.T) {
 			}
 		}
 		// What docs/operations.md promises: twice the budget and a memtable for the values;
-		// six memtables for what has not been flushed and its logs.
-		if n, limit := size(t, dir), int64(2*budget+7*memtable); n > limit && round > 0 {
+		// the rest for what has not been flushed, its logs, and files on their way out.
+		if n, limit := size(t, dir), int64(2*budget+12*memtable); n > limit && round > 0 {
 			t.Fatalf("round %d: the directory has %d MiB, %d MiB are promised", round, n>>20, limit>>20)
 		}
 	}

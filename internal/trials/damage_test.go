@@ -228,7 +228,6 @@ func tornAndDamagedLogs(t *testing.T) {
 	for what, harm := range map[string]func(){
 		"a flip in the middle": func() { b := slices.Clone(whole); b[len(b)/2] ^= 0xff; writeFile(t, last, b) },
 		"a flip at the start":  func() { b := slices.Clone(whole); b[100] ^= 0xff; writeFile(t, last, b) },
-		"no log":               func() { remove(t, m.dir+"/hot", ".log") },
 	} {
 		harm()
 		if code, out := m.attempt(); code != 1 {

@@ -134,8 +134,9 @@ func (s *Store) commitBatch(batch []*request) {
 		t.now = r.now
 		r.result, r.err = t.apply(r.command)
 		if r.err != nil && !isRefusal(r.err) {
+			failure := fmt.Sprintf("apply %T: %v", r.command, r.err) // an answered request is not ours any more
 			s.answer(batch, stream.ErrUnavailable)
-			s.fatal(fmt.Sprintf("apply %T: %v", r.command, r.err))
+			s.fatal(failure)
 		}
 	}
 	changes, err := t.finish(was)

@@ -9,8 +9,10 @@ import (
 
 // checkFiles refuses a directory that has lost what Pebble would not miss: without its
 // marker Pebble begins anew, over the files that are there, and takes tables that
-// nothing names for garbage; without any log it takes what was in it for never written.
-// A first start that was cut off has neither tables nor logs. Errors: [ErrDamaged].
+// nothing names for garbage. A first start that was cut off has neither tables nor logs.
+// Without any log Pebble takes what was in it for never written; as a crash within a
+// start was seen to leave that too, with nothing lost, it is only told. Errors:
+// [ErrDamaged].
 func (s *Store) checkFiles() error {
 	names, err := s.opts.FS.List(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +31,7 @@ func (s *Store) checkFiles() error {
 	case !marker && (table || log):
 		return fmt.Errorf("%w: %s has tables or logs, but not the marker.manifest file that says which count; bring it back, or restore the directory", ErrDamaged, s.dir)
 	case table && !log:
-		return fmt.Errorf("%w: %s has tables, but no write-ahead log (*.log), which held the newest appends; bring it back, or restore the directory", ErrDamaged, s.dir)
+		s.log.Error("there is no write-ahead log: if somebody removed it, the newest appends are lost; stop and bring it back", "dir", s.dir)
 	}
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"firn/tier/hot"
 )
 
-// A directory that has lost its marker or its logs is refused, and nothing in it is
-// touched: Pebble alone would begin anew and remove the tables.
+// A directory that has lost its marker is refused, and nothing in it is touched: Pebble
+// alone would begin anew and remove the tables.
 func TestOpenRefusesADirectoryThatHasLostFiles(t *testing.T) {
-	for _, lost := range []string{"marker.manifest.", ".log"} {
+	for _, lost := range []string{"marker.manifest."} {
 		mem := vfs.NewMem()
 		s := openWith(t, hot.Options{FS: mem, MemTableBytes: 256 << 10})
 		rec := create(t, s, "a")
