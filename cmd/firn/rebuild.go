@@ -79,10 +79,9 @@ const maxTold = 1000
 
 // teller prints what a rebuild says, as it says it: there may be millions of streams.
 type teller struct {
-	w       io.Writer
-	json    bool
-	open    int
-	unknown int
+	w    io.Writer
+	json bool
+	open int
 }
 
 // toldStream is one line of what is said to programs.

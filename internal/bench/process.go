@@ -66,7 +66,11 @@ func (p *process) stop() error {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(stopTime, func() { p.cmd.Process.Kill() })
 	defer kill.Stop()
-	if err := p.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	err := p.cmd.Wait()
+	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGTERM {
+		return nil // it came when the child was about to end by itself
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("child %s: %w\n%s", p.cmd.Args[1], err, p.log)
 	}
 	return nil

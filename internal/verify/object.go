@@ -11,6 +11,7 @@ import (
 
 	"firn/internal/blob"
 	"firn/pkg/segment"
+	"firn/pkg/stream"
 )
 
 // attempts is how often an object is read when the store breaks off or gives bytes
@@ -118,9 +119,17 @@ func (r *run) identify(n *object, d *segment.Descriptor) []Problem {
 	differs := func(p part, format string, args ...any) {
 		found = append(found, Problem{Code: CodeDiffers, Stream: p.id, Object: n.key, Text: fmt.Sprintf(format, args...)})
 	}
+	type start struct {
+		id   stream.ID
+		from uint64
+	}
+	entries := make(map[start]int, len(d.Entries)) // a pack has thousands
+	for i, e := range d.Entries {
+		entries[start{e.Incarnation, e.From}] = i
+	}
 	for _, p := range n.parts {
-		i := slices.IndexFunc(d.Entries, func(e segment.Entry) bool { return e.Incarnation == p.id && e.From == p.ref.From })
-		if i < 0 {
+		i, ok := entries[start{p.id, p.ref.From}]
+		if !ok {
 			differs(p, "it says nothing of the stream's bytes from %d on", p.ref.From)
 			continue
 		}

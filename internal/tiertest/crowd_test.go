@@ -1,4 +1,4 @@
-package tier_test
+package tiertest_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // BenchmarkMillionStreams creates a million streams of 100 bytes and opens the store
 // again: beside Pebble alone on the same directory.
 //
-//	go test ./tier -run '^$' -bench MillionStreams -benchtime 1x -timeout 30m
+//	go test ./internal/tiertest -run '^$' -bench MillionStreams -benchtime 1x -timeout 30m
 func BenchmarkMillionStreams(b *testing.B) {
 	const streams = 1_000_000
 	for range b.N {
