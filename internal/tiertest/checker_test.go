@@ -14,6 +14,7 @@ import (
 
 	"firn/internal/tiertest"
 	"firn/internal/verify"
+	"firn/pkg/segment"
 	"firn/pkg/stream"
 )
 
@@ -35,7 +36,7 @@ func furnished(t *testing.T) *vfs.MemFS {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !missing && sealedStream(c) != 0 {
+		if !missing && sealedStream(c) != 0 && trimmedStream(c) != 0 {
 			return disk.(*vfs.MemFS)
 		}
 	}
@@ -115,6 +116,24 @@ func value(t *testing.T, db *pebble.DB, key []byte) []byte {
 	return bytes.Clone(v)
 }
 
+// trimmedStream returns a stream with a segment to let go of.
+func trimmedStream(c *verify.Catalog) stream.ID {
+	for _, id := range slices.Sorted(maps.Keys(c.Trim)) {
+		s := c.Streams[id]
+		if refs := c.Segments[id]; len(refs) > 0 && (s == nil || slices.ContainsFunc(refs, func(r segment.Ref) bool { return r.To <= s.Floor })) {
+			return id
+		}
+	}
+	return 0
+}
+
+// loseTrim deletes the index entry of a stream with a segment to let go of.
+func loseTrim(t *testing.T, db *pebble.DB, c *verify.Catalog) {
+	if err := db.Delete(binary.BigEndian.AppendUint64([]byte{'t'}, uint64(trimmedStream(c))), pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // lose deletes the first key of a kind.
 func lose(kind byte) func(*testing.T, *pebble.DB, *verify.Catalog) {
 	return func(t *testing.T, db *pebble.DB, _ *verify.Catalog) {
@@ -184,7 +203,7 @@ func TestCheckerCatches(t *testing.T) {
 		"lost data":                 {lose('d'), "data"},
 		"lost segment":              {loseOf('g'), "segments, has"},
 		"lost fork link":            {lose('f'), "has no fork link"},
-		"lost trim entry":           {lose('t'), "not in that index"},
+		"lost trim entry":           {loseTrim, "not in that index"},
 		"lost object":               {lose('o'), "object"},
 		"lost queue entry":          {lose('q'), "not in the queue"},
 		"lost unsealed entry":       {lose('u'), "has unsealed bytes since"},
