@@ -33,6 +33,7 @@ type Compactor struct {
 	// ready: some that fill up again and again are not to keep others waiting.
 	readyFrom stream.ID
 	backoff   rests[stream.ID] // streams whose last seal failed
+	hurt      rests[stream.ID] // streams that the hot tier cannot read
 	// late are the streams at which the last pass met trouble of the object store.
 	// They come last in the next one, in case the trouble is with them alone.
 	late    map[stream.ID]bool
@@ -47,7 +48,7 @@ type Status struct {
 	// passes began to fail.
 	Err   error
 	Since time.Time
-	// Stuck counts streams that could not be sealed at the last try.
+	// Stuck counts streams that could not be sealed or read at the last try.
 	Stuck int
 }
 
@@ -61,7 +62,7 @@ func New(o Options) (*Compactor, error) {
 		}
 		o.Encoder = e
 	}
-	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(rests[stream.ID]), late: make(map[stream.ID]bool)}
+	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(rests[stream.ID]), hurt: make(rests[stream.ID]), late: make(map[stream.ID]bool)}
 	c.rewrites.init()
 	c.metrics = newMetrics(o.Registerer, c)
 	return c, nil
@@ -140,6 +141,35 @@ func (c *Compactor) resting(id stream.ID) bool {
 	return c.backoff.resting(id, time.Now())
 }
 
+// spare keeps damage to what the hot tier has of one stream from stopping eviction and
+// trimming of the others: the stream is left alone for a while.
+func (c *Compactor) spare(id stream.ID, err error) error {
+	if !errors.Is(err, hot.ErrDamaged) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hurt.add(id, time.Now()) {
+		c.log.Error("cannot read what is needed of a stream", "stream", id.String(), "err", err)
+	}
+	return nil
+}
+
+// spared returns the streams that spare leaves alone at the moment.
+func (c *Compactor) spared() map[stream.ID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.hurt.expire(now)
+	ids := make(map[stream.ID]bool)
+	for id := range c.hurt {
+		if c.hurt.resting(id, now) {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
 // judge decides what a failed step on some streams means: trouble of the object store
 // stops the pass, trouble of the streams only rests them. The first failure of a stream
 // is logged, later ones are counted.
@@ -199,5 +229,10 @@ func (c *Compactor) Status() Status {
 	defer c.mu.Unlock()
 	s := c.trouble
 	s.Stuck = len(c.backoff)
+	for id := range c.hurt {
+		if c.backoff[id] == nil {
+			s.Stuck++
+		}
+	}
 	return s
 }

@@ -36,7 +36,7 @@ func (c *Compactor) shrink(ctx context.Context) (bool, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(evictors)
 	for _, h := range list {
-		g.Go(func() error { return c.evict(gctx, h) })
+		g.Go(func() error { return c.spare(h.ID, c.evict(gctx, h)) })
 	}
 	return len(list) > 0, g.Wait()
 }
@@ -50,11 +50,11 @@ func (c *Compactor) evictable() ([]hot.Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := make(map[stream.ID]bool)
+	kept := c.spared() // by stream
 	var after hot.Held
 	for {
 		held, err := v.Held(after, evictPage)
-		if err != nil || len(held) == 0 || len(damaged) == 0 {
+		if err != nil || len(held) == 0 || len(damaged) == 0 && len(kept) == 0 {
 			return held, err
 		}
 		after = held[len(held)-1]

@@ -73,7 +73,7 @@ func newMetrics(r prometheus.Registerer, c *Compactor) *metrics {
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
 	})
 	r.MustRegister(m.sealSeconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "firn_compactor_stuck_streams", Help: "Streams that could not be sealed at the last try.",
+		Name: "firn_compactor_stuck_streams", Help: "Streams that could not be sealed, evicted or trimmed at the last try.",
 	}, func() float64 { return float64(c.Status().Stuck) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "firn_compactor_waiting_objects", Help: "Objects that are due for removal and wait for a copy of the catalog that knows it.",

@@ -36,10 +36,16 @@ func (c *Compactor) trim(ctx context.Context) (bool, error) {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(trimmers)
+	more := false
+	spared := c.spared()
 	for _, id := range ids {
-		g.Go(func() error { return c.trimStream(gctx, id) })
+		if spared[id] {
+			continue
+		}
+		more = true
+		g.Go(func() error { return c.spare(id, c.trimStream(gctx, id)) })
 	}
-	return len(ids) > 0, g.Wait()
+	return more, g.Wait()
 }
 
 // trimStream lets go of segments of a stream, or of one that is gone, in steps.

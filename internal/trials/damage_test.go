@@ -97,7 +97,7 @@ func (m *machine) copyWithAttributes(from, to string) {
 // but what is read is right, and the other streams are served.
 func flippedBitsInTables(t *testing.T) {
 	a := newArchive(t)
-	m := install(t, a, "--seal.max-age", "1h", "--seal.target-bytes", "64MiB", "--hot.cache-bytes", "1MiB", "--read.max-bytes", "64KiB")
+	m := install(t, a, "--seal.max-age", "1h", "--hot.cache-bytes", "1MiB", "--read.max-bytes", "64KiB")
 	l := open(m, 4)
 	l.append(scaled(60, 300), 20_000)
 	m.until("a log is flushed", func() bool { return len(m.hotFiles(".sst")) > 0 })

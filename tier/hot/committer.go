@@ -27,6 +27,8 @@ type request struct {
 	result  any
 	err     error
 	done    chan struct{} // takes one value when the answer is there
+	// left out of its batch, because what it needs of the disk cannot be read.
+	left bool
 }
 
 var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
@@ -35,7 +37,7 @@ var requests = sync.Pool{New: func() any { return &request{done: make(chan struc
 // not withdrawn: if ctx ends before the answer, the outcome is unknown.
 func (s *Store) propose(ctx context.Context, command any) (any, error) {
 	r := requests.Get().(*request)
-	r.command, r.now = command, s.now()
+	r.command, r.now, r.left = command, s.now(), false
 	select {
 	case s.queue <- r:
 	case <-ctx.Done():
@@ -125,20 +127,12 @@ func (s *Store) commitBatch(batch []*request) {
 	}
 	start := time.Now()
 	was := *s.state.Load()
-	t := &txn{
-		limits: s.limits(), table: s.table, batch: s.db.NewIndexedBatch(),
-		state: was, drafts: make(map[stream.ID]*draft, len(batch)),
+	t, err := s.apply(batch, was)
+	if err != nil {
+		s.answer(batch, stream.ErrUnavailable)
+		s.fatal(err.Error())
 	}
 	defer t.batch.Close()
-	for _, r := range batch {
-		t.now = r.now
-		r.result, r.err = t.apply(r.command)
-		if r.err != nil && !isRefusal(r.err) {
-			failure := fmt.Sprintf("apply %T: %v", r.command, r.err) // an answered request is not ours any more
-			s.answer(batch, stream.ErrUnavailable)
-			s.fatal(failure)
-		}
-	}
 	changes, err := t.finish(was)
 	if err != nil {
 		s.answer(batch, stream.ErrUnavailable)
@@ -162,6 +156,50 @@ func (s *Store) commitBatch(batch []*request) {
 	for _, r := range batch {
 		r.done <- struct{}{}
 	}
+}
+
+// apply puts commands into one batch. One that meets a damaged block of the disk is
+// refused with [ErrDamaged]; as it may have written a part of what it does, the batch is
+// begun anew without it. Damage in one stream must not stop the others, again at each
+// start. Any other failure is returned.
+func (s *Store) apply(batch []*request, was state) (*txn, error) {
+	for {
+		t := &txn{
+			limits: s.limits(), table: s.table, batch: s.db.NewIndexedBatch(),
+			state: was, drafts: make(map[stream.ID]*draft, len(batch)),
+		}
+		err := t.applyAll(batch)
+		if err == nil {
+			return t, nil
+		}
+		t.batch.Close()
+		if !errors.Is(err, errLeftOut) {
+			return nil, err
+		}
+	}
+}
+
+// errLeftOut: a command was left out, those after it have not been applied.
+var errLeftOut = errors.New("a command is left out")
+
+// applyAll applies the commands that are not left out, in order. Errors: errLeftOut.
+func (t *txn) applyAll(batch []*request) error {
+	for _, r := range batch {
+		if r.left {
+			continue
+		}
+		t.now = r.now
+		r.result, r.err = t.apply(r.command)
+		switch {
+		case r.err == nil || isRefusal(r.err):
+		case pebble.IsCorruptionError(r.err):
+			r.left, r.result, r.err = true, nil, fmt.Errorf("%w: %w", ErrDamaged, r.err)
+			return errLeftOut
+		default:
+			return fmt.Errorf("apply %T: %w", r.command, r.err)
+		}
+	}
+	return nil
 }
 
 // commitAndPublish makes a batch durable and visible. For who copies the catalog both,

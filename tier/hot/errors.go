@@ -8,7 +8,8 @@ var (
 	ErrConflict = errors.New("catalog has changed, the command no longer applies")
 	// ErrFormat: the directory was written by a release with another format.
 	ErrFormat = errors.New("unknown data format")
-	// ErrDamaged: the catalog and the data disagree. A person must look.
+	// ErrDamaged: the catalog and the data disagree, or the disk does not give what
+	// was written to it. A person must look.
 	ErrDamaged = errors.New("hot tier is damaged")
 	// ErrLocked: another process has the directory open.
 	ErrLocked = errors.New("data directory is in use by another process")

@@ -54,27 +54,24 @@ func TestWorkThatFailsFloodsNoLog(t *testing.T) {
 	rec := create(t, s, "a")
 	full.Store(true)
 	c := &hot.Append{ID: rec.ID, ContentType: "text/plain", Payload: []byte(strings.Repeat("x", 200<<10))}
-	for range 2 { // fills a memtable
-		if _, err := s.Append(context.Background(), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Pebble looks whether to flush when something is written.
-	c.Payload = []byte("x")
-	for flushed := false; !flushed; {
-		select {
-		case <-enough:
-			flushed = true
-		default:
+	appended := make(chan error, 1)
+	go func() { // waits for the disk as soon as too many memtables do
+		for range 4 {
 			if _, err := s.Append(context.Background(), c); err != nil {
-				t.Fatal(err)
+				appended <- err
+				return
 			}
 		}
-	}
+		appended <- nil
+	}()
+	<-enough
 	if n := log.count("background work failed"); n == 0 || n > 11 {
 		t.Errorf("%d tries have %d lines in the log, want one to eleven", tries.Load(), n)
 	}
 	full.Store(false)
+	if err := <-appended; err != nil {
+		t.Error(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -203,12 +203,15 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 		}
 	}
 	v.Close()
+	var damaged error // keeps no other stream
 	for _, id := range over {
-		if err := s.Expire(ctx, id); err != nil {
+		if err := s.Expire(ctx, id); errors.Is(err, ErrDamaged) {
+			damaged = err
+		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return damaged
 }
 
 // renewHeld persists the deadlines of streams with connected readers.
@@ -233,12 +236,15 @@ const watchInterval = 500 * time.Millisecond
 func (s *Store) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
+	failing := false
 	for {
 		s.watchSpace()
 		s.renewHeld()
-		if err := s.ExpireDue(ctx); err != nil && ctx.Err() == nil {
+		err := s.ExpireDue(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
 			s.log.Warn("cannot expire streams", "err", err)
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return nil

@@ -3,8 +3,10 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -99,6 +101,50 @@ func (d *Disk) syncDir(name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Damage inverts a bit of text where it stands in a table of a closed store, and counts
+// the tables in which it did. What Pebble has compressed or still has in its log only is
+// not found.
+func (d *Disk) Damage(dir string, text []byte) (tables int, err error) {
+	names, err := d.mem.List(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, n := range names {
+		if !strings.HasSuffix(n, ".sst") {
+			continue
+		}
+		name := d.mem.PathJoin(dir, n)
+		data, err := d.read(name)
+		if err != nil {
+			return tables, err
+		}
+		at := bytes.Index(data, text)
+		if at < 0 {
+			continue
+		}
+		data[at] ^= 1
+		f, err := d.mem.Create(name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return tables, err
+		}
+		_, err = f.Write(data)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return tables, err
+		}
+		tables++
+	}
+	return tables, d.syncDir(dir)
+}
+
+func (d *Disk) read(name string) ([]byte, error) {
+	f, err := d.mem.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
 }
 
 // Problems checks the hot tier that a directory would hold if the power failed now.
