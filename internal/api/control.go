@@ -38,7 +38,7 @@ type controls struct {
 // controlRoutes are to be matched before those of streams.
 func (s *Server) controlRoutes(m *mux.Router) {
 	for _, r := range controlRoots {
-		prefix := r.path + "__ds"
+		prefix := r.path + reservedSegment
 		if s.opts.Subscriptions != nil {
 			c := &controls{s, s.opts.Subscriptions, strings.TrimSuffix(r.path, "/"), r.scope}
 			c.routes(m, prefix)

@@ -27,55 +27,89 @@ type handler func(a *answer, r *http.Request) error
 // methods are what a resource can do.
 type methods map[string]handler
 
-func (s *Server) routes() *mux.Router {
-	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
-	m.NotFoundHandler = s.refuse(errNoRoute)
+// reservedSegment begins the paths of the control APIs, on both surfaces (B§2).
+const reservedSegment = "__ds"
 
-	streamMethods := methods{
+// routeStreams makes the resources that nearly all requests are for. They do not go
+// through the router: its regular expressions and copies of the request took a tenth of
+// the processor time of an append.
+func (s *Server) routeStreams() {
+	on := methods{
 		http.MethodPut:    s.createStream,
 		http.MethodPost:   s.appendStream,
 		http.MethodGet:    s.readStream,
 		http.MethodHead:   s.headStream,
 		http.MethodDelete: s.deleteStream,
 	}
-	add := func(template, name string, on methods) *mux.Route {
-		return m.Path(template).Handler(s.resource(name, on))
+	s.bucketed = s.resource("/ds/{bucket}/{stream}", on)
+	s.flat = s.resource("/v1/stream/{path}", on)
+}
+
+// streamAt returns the resource of the stream that an escaped path names, or nil if it
+// names something else.
+func (s *Server) streamAt(path string) http.Handler {
+	if rest, ok := strings.CutPrefix(path, flatRoot); ok {
+		if rest == "" || isReserved(rest) {
+			return nil
+		}
+		return s.flat
 	}
+	rest, ok := strings.CutPrefix(path, bucketRoot)
+	if !ok || isReserved(rest) {
+		return nil
+	}
+	bucket, id, _ := strings.Cut(rest, "/")
+	if bucket == "" || id == "" || strings.Contains(id, "/") || isListing(id) {
+		return nil
+	}
+	return s.bucketed
+}
+
+func isReserved(path string) bool {
+	rest, ok := strings.CutPrefix(path, reservedSegment)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// routes are those of everything but streams.
+func (s *Server) routes() *mux.Router {
+	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	m.NotFoundHandler = s.refuse(errNoRoute)
+
+	add := func(path string, on methods) { m.Path(path).Handler(s.resource(path, on)) }
 	s.controlRoutes(m)
-	add("/ds/{bucket}", "/ds/{bucket}", methods{
+	add("/ds/{bucket}", methods{
 		http.MethodPut:    s.createBucket,
 		http.MethodGet:    s.readBucket,
 		http.MethodHead:   s.readBucket,
 		http.MethodDelete: s.deleteBucket,
 	})
-	add("/ds/{bucket}/{stream}", "/ds/{bucket}/streams", methods{
+	listing := methods{
 		http.MethodGet:  s.listStreams,
 		http.MethodHead: s.listStreams,
-	}).MatcherFunc(isListing)
-	add("/ds/{bucket}/{stream}", "/ds/{bucket}/{stream}", streamMethods)
-	add("/ds/{bucket}/{stream}/snapshot", "/ds/{bucket}/{stream}/snapshot", methods{
+	}
+	// However the reserved id is spelt, no stream is left that could be meant.
+	m.Path("/ds/{bucket}/{listing}").Handler(s.resource("/ds/{bucket}/streams", listing))
+	add("/ds/{bucket}/{stream}/snapshot", methods{
 		http.MethodGet:  s.latestSnapshot,
 		http.MethodHead: s.latestSnapshot,
 	})
-	add("/ds/{bucket}/{stream}/snapshot/{offset}", "/ds/{bucket}/{stream}/snapshot/{offset}", methods{
+	add("/ds/{bucket}/{stream}/snapshot/{offset}", methods{
 		http.MethodPut:    s.publishSnapshot,
 		http.MethodGet:    s.readSnapshot,
 		http.MethodHead:   s.readSnapshot,
 		http.MethodDelete: s.deleteSnapshot,
 	})
-	add("/ds/{bucket}/{stream}/bootstrap", "/ds/{bucket}/{stream}/bootstrap", methods{
+	add("/ds/{bucket}/{stream}/bootstrap", methods{
 		http.MethodGet:  s.bootstrap,
 		http.MethodHead: s.bootstrap,
 	})
-	add("/v1/stream/{path:.+}", "/v1/stream/{path}", streamMethods)
 	return m
 }
 
 // isListing also sees through percent escapes: a spelling is not a way around the
 // reserved id.
-func isListing(r *http.Request, _ *mux.RouteMatch) bool {
-	path := r.URL.EscapedPath()
-	id, err := url.PathUnescape(path[strings.LastIndexByte(path, '/')+1:])
+func isListing(escaped string) bool {
+	id, err := url.PathUnescape(escaped)
 	return err == nil && id == listingID
 }
 
@@ -121,13 +155,15 @@ func (s *Server) refuse(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.fail(w.(*answer), r, err) })
 }
 
-// nameOf returns the stream that a request's path names.
+// nameOf returns the stream that a request's path names, or begins with.
 func nameOf(r *http.Request) (stream.Name, error) {
-	vars := mux.Vars(r)
-	if path, ok := vars["path"]; ok {
-		return flatName(path)
+	path := r.URL.EscapedPath()
+	if rest, ok := strings.CutPrefix(path, flatRoot); ok {
+		return flatName(rest)
 	}
-	return bucketedName(vars["bucket"], vars["stream"])
+	bucket, rest, _ := strings.Cut(path[len(bucketRoot):], "/")
+	id, _, _ := strings.Cut(rest, "/")
+	return bucketedName(bucket, id)
 }
 
 // bucketOf returns the bucket that a request's path names.

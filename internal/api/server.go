@@ -16,7 +16,9 @@ import (
 type Server struct {
 	opts     Options
 	store    *tier.Store
-	router   *mux.Router
+	bucketed http.Handler // streams
+	flat     http.Handler // streams
+	router   *mux.Router  // all else
 	bodies   *bodies
 	outgoing *outgoing
 	fixed    []fixedHeader
@@ -46,6 +48,7 @@ func New(o Options) *Server {
 		s.coder = newCoder(&s.buffers, s.metrics)
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
+	s.routeStreams()
 	s.router = s.routes()
 	return s
 }
@@ -87,6 +90,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.opts.CORS.apply(h, r)
 	if r.Method == http.MethodOptions {
 		s.preflight(a, r)
+		return
+	}
+	if h := s.streamAt(r.URL.EscapedPath()); h != nil {
+		h.ServeHTTP(a, r)
 		return
 	}
 	s.router.ServeHTTP(a, r)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/time/rate"
 )
@@ -40,6 +41,9 @@ func (s *Store) openPebble() error {
 	size := int64(16 << 20)
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = min(size<<i, 128<<20)
+		// Reading a block back costs as much as everything else that a hot read does,
+		// and what stays for long is compressed in its segment.
+		o.Levels[i].Compression = func() *block.CompressionProfile { return block.NoCompression }
 	}
 	made := s.absent()
 	// Pebble makes the directory and syncs its parents: one that was made before
