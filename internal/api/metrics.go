@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,9 @@ import (
 // metrics of the surface. Labels come from small fixed sets: route templates, never
 // stream names.
 type metrics struct {
+	mu     sync.RWMutex
+	series map[seriesKey]series // those of requests and duration that have been used
+
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	received    prometheus.Counter
@@ -30,6 +34,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
 	return &metrics{
+		series: make(map[seriesKey]series),
 		requests: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "firn_http_requests_total",
 			Help: "Requests by route template, method and status; 499 is a client that left.",
@@ -88,12 +93,42 @@ func (m *metrics) observe(a *answer, method string, took time.Duration) {
 	default:
 		method = "other" // clients may send any word
 	}
-	m.requests.WithLabelValues(a.route, method, strconv.Itoa(a.status)).Inc()
+	of := m.seriesOf(seriesKey{a.route, method, a.status})
+	of.requests.Inc()
 	if !a.live {
-		m.duration.WithLabelValues(a.route, method).Observe(took.Seconds())
+		of.duration.Observe(took.Seconds())
 	}
 	m.received.Add(float64(a.received))
 	m.sent.Add(float64(a.sent))
+}
+
+// seriesKey has values of labels; series is what they stand for.
+type (
+	seriesKey struct {
+		route, method string
+		status        int
+	}
+	series struct {
+		requests prometheus.Counter
+		duration prometheus.Observer
+	}
+)
+
+// seriesOf spares a request the search by labels, which costs more than counting.
+func (m *metrics) seriesOf(k seriesKey) series {
+	m.mu.RLock()
+	of, ok := m.series[k]
+	m.mu.RUnlock()
+	if !ok {
+		of = series{
+			requests: m.requests.WithLabelValues(k.route, k.method, strconv.Itoa(k.status)),
+			duration: m.duration.WithLabelValues(k.route, k.method),
+		}
+		m.mu.Lock()
+		m.series[k] = of
+		m.mu.Unlock()
+	}
+	return of
 }
 
 // read counts a page.

@@ -2,8 +2,11 @@ package stream
 
 import "fmt"
 
-// offsetLen is the length of a printed offset.
-const offsetLen = 33
+// A printed offset is two fields of offsetDigits with one character between them.
+const (
+	offsetDigits = 16
+	offsetLen    = 2*offsetDigits + 1
+)
 
 // maxOffsetField is the largest value of 16 decimal digits.
 const maxOffsetField = 9_999_999_999_999_999
@@ -21,7 +24,24 @@ type Offset struct {
 }
 
 // String returns the token that clients see.
-func (o Offset) String() string { return fmt.Sprintf("%016d_%016d", o.Life, o.Position) }
+func (o Offset) String() string {
+	if o.Life > maxOffsetField || o.Position > maxOffsetField {
+		return fmt.Sprintf("%d_%d", o.Life, o.Position) // of no stream
+	}
+	var b [offsetLen]byte
+	putDigits(b[:offsetDigits], o.Life)
+	b[offsetDigits] = '_'
+	putDigits(b[offsetDigits+1:], o.Position)
+	return string(b[:])
+}
+
+// putDigits fills b with the last digits of n.
+func putDigits(b []byte, n uint64) {
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] = byte('0' + n%10)
+		n /= 10
+	}
+}
 
 // IsZero reports whether o is the all-zero token, which names the beginning of
 // any stream.
