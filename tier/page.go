@@ -110,6 +110,7 @@ func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 		return p.end(rec), nil
 	}
 	g := gathering{store: s, buf: s.getBuffer()}
+	*g.buf = append(*g.buf, 0) // room for what JSONArray begins with
 	err := g.take(v, rec, pos, want)
 	v.Close()
 	if err == nil {
@@ -120,19 +121,20 @@ func (s *Store) fill(ctx context.Context, v *hot.View, rec *hot.Record, pos uint
 		return Page{}, err
 	}
 	if rec.Mode == stream.JSON {
-		end := messagesEnd(*g.buf, s.opts.ReadBytes)
+		stored := (*g.buf)[1:]
+		end := messagesEnd(stored, s.opts.ReadBytes)
 		if end == 0 {
-			reached := pos + uint64(len(*g.buf))
+			reached := pos + uint64(len(stored))
 			s.putBuffer(g.buf)
 			if reached == rec.Tail {
 				return Page{}, fmt.Errorf("%w: %s ends inside a message", hot.ErrDamaged, rec.ID)
 			}
 			return s.refill(ctx, rec.ID, pos, 2*want)
 		}
-		*g.buf = (*g.buf)[:end]
+		*g.buf = (*g.buf)[:1+end]
 	}
 	p.Tier = g.tier()
-	p.Data, p.release = *g.buf, func() { s.putBuffer(g.buf) }
+	p.room, p.Data, p.release = *g.buf, (*g.buf)[1:], func() { s.putBuffer(g.buf) }
 	p.Next.Position += uint64(len(p.Data))
 	return p.end(rec), nil
 }
@@ -157,7 +159,7 @@ func (p Page) end(rec *hot.Record) Page {
 // is looked up; without it the cold bytes are fetched and all is put in order.
 type gathering struct {
 	store *Store
-	buf   *[]byte
+	buf   *[]byte // one byte of room, then the page
 	// later are the pieces from the first cold one on. The hot bytes before it are
 	// in buf.
 	later []piece

@@ -88,7 +88,19 @@ type Page struct {
 	// Info is the stream at the moment of the page.
 	Info Info
 
+	room    []byte // one byte and then Data; nil when Data is shared with other pages
 	release func()
+}
+
+// JSONArray returns the data of a page of a JSON stream as one JSON array (B§9.1.5).
+// Unless it is shared, Data becomes the array, and must not be used afterwards. The
+// array is valid until Release.
+func (p *Page) JSONArray() []byte {
+	if p.room == nil {
+		return stream.AppendJSONArray(make([]byte, 0, len(p.Data)+2), p.Data)
+	}
+	stream.MakeJSONArray(p.room)
+	return p.room
 }
 
 // Release gives the page's memory back. Data must not be used afterwards. It may
@@ -96,7 +108,7 @@ type Page struct {
 func (p *Page) Release() {
 	if p.release != nil {
 		p.release()
-		p.release, p.Data = nil, nil
+		p.release, p.Data, p.room = nil, nil, nil
 	}
 }
 

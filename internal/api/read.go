@@ -85,17 +85,13 @@ func (s *Server) writePage(ctx context.Context, a *answer, p *tier.Page) error {
 		return err
 	}
 	defer release()
-	var lent *[]byte // holds body when it is not the page's own bytes
 	if p.Info.Mode == stream.JSON {
-		lent = s.buffers.get(len(body) + 2)
-		*lent = stream.AppendJSONArray(*lent, body)
-		body = *lent
-		p.Release() // the copy is what the network waits for
+		body = p.JSONArray()
 	}
-	if coded := a.encode(body); coded != nil {
-		s.buffers.put(lent)
-		lent, body = coded, *coded
-		p.Release()
+	var lent *[]byte // holds body when it is not the page's own bytes
+	if lent = a.encode(body); lent != nil {
+		body = *lent
+		p.Release() // the coded copy is what the network waits for
 	}
 	a.deliver(http.StatusOK, body)
 	s.buffers.put(lent)

@@ -49,18 +49,27 @@ func EncodeJSON(dst, body []byte) (stored []byte, messages int, err error) {
 // AppendJSONArray appends stored messages to dst as one JSON array (B§9.1.4).
 // ndjson ends at a message boundary; without messages the array is empty.
 func AppendJSONArray(dst, ndjson []byte) []byte {
-	dst = append(dst, '[')
+	if len(ndjson) == 0 {
+		return append(dst, "[]"...)
+	}
 	start := len(dst)
-	dst = append(dst, bytes.TrimSuffix(ndjson, []byte{'\n'})...)
-	// Compact text holds no LF, so each LF left is an edge between messages.
-	for rest := dst[start:]; ; {
+	dst = append(dst, 0)
+	dst = append(dst, ndjson...)
+	MakeJSONArray(dst[start:])
+	return dst
+}
+
+// MakeJSONArray turns stored messages into one JSON array in place. b is one byte of
+// any value and then the messages, one at least, each ended by LF.
+func MakeJSONArray(b []byte) {
+	b[0] = '['
+	// Compact text holds no LF, so each is the end of a message.
+	for rest := b[1:]; len(rest) > 0; {
 		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			return append(dst, ']')
-		}
 		rest[i] = ','
 		rest = rest[i+1:]
 	}
+	b[len(b)-1] = ']'
 }
 
 // Messages yields each stored message without its LF. ndjson ends at a message

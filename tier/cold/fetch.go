@@ -3,6 +3,9 @@ package cold
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"firn/internal/blob"
 	"firn/pkg/segment"
@@ -59,22 +62,44 @@ func (s *Store) try(object string, run []segment.Part) (bad []segment.Part, reas
 		return nil, err
 	}
 	s.metrics.fetched.Add(float64(n))
-	for _, p := range run {
-		at := p.Offset - first.Offset
-		content, err := s.decoder.DecodeFrame(make([]byte, 0, p.Content), data[at:at+uint64(p.Length)], p.Frame)
-		if err != nil && s.opts.fault == FaultUnchecked {
-			content, err = make([]byte, p.Content), nil
+	errs := make([]error, len(run))
+	var next atomic.Int64
+	decode := func() {
+		for i := next.Add(1) - 1; i < int64(len(run)); i = next.Add(1) - 1 {
+			p := run[i]
+			at := p.Offset - first.Offset
+			errs[i] = s.decode(object, p, data[at:at+uint64(p.Length)])
 		}
+	}
+	// One reader alone is to have the frames as fast as the machine can decompress.
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(run)) - 1 {
+		others.Go(decode)
+	}
+	decode()
+	others.Wait()
+	for i, err := range errs {
 		if err != nil {
-			s.metrics.corrupt.Inc()
-			if bad = append(bad, p); len(bad) == 1 {
+			if bad = append(bad, run[i]); len(bad) == 1 {
 				reason = err
 			}
-			continue
 		}
-		s.land(frameKey{object, p.Offset}, content)
 	}
 	return bad, reason
+}
+
+// decode lands one frame, or returns how it fails its checks.
+func (s *Store) decode(object string, p segment.Part, compressed []byte) error {
+	content, err := s.decoder.DecodeFrame(make([]byte, 0, p.Content), compressed, p.Frame)
+	if err != nil && s.opts.fault == FaultUnchecked {
+		content, err = make([]byte, p.Content), nil
+	}
+	if err != nil {
+		s.metrics.corrupt.Inc()
+		return err
+	}
+	s.land(frameKey{object, p.Offset}, content)
+	return nil
 }
 
 func isMissing(err error) bool { return errors.Is(err, blob.ErrNotFound) }
