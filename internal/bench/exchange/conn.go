@@ -21,6 +21,9 @@ var ErrAnswer = errors.New("not an answer in HTTP/1.1")
 const (
 	// patience is how long a server may be silent.
 	patience = 60 * time.Second
+	// maxIdle is how long a connection is trusted that nothing was asked on. Servers
+	// close those, sooner when there never was a request.
+	maxIdle = 5 * time.Second
 	// maxLine bounds a line of a header, and of an event.
 	maxLine = 32 << 10
 	// largeBuffer is for bodies that do not fit into a line's.
@@ -37,6 +40,7 @@ type Conn struct {
 	in       *bufio.Reader
 	large    []byte // for bodies, made when the first one comes
 	deadline time.Time
+	used     time.Time // when it was dialled, or asked last
 	answer   Answer
 }
 
@@ -54,7 +58,7 @@ func (c *Conn) dial() error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.to, err)
 	}
-	c.conn, c.deadline = conn, time.Time{}
+	c.conn, c.deadline, c.used = conn, time.Time{}, time.Now()
 	c.unhook = context.AfterFunc(c.ctx, func() { conn.Close() })
 	if c.in == nil {
 		c.in = bufio.NewReaderSize(conn, 4<<10)
@@ -93,13 +97,18 @@ func (c *Conn) Do(request []byte, take func([]byte)) (*Answer, error) {
 // Begin sends a request and reads the header of its answer. The body is to be read from
 // [Conn.Lines], and then the connection closed.
 func (c *Conn) Begin(request []byte) (*Answer, error) {
+	now := time.Now()
+	if c.conn != nil && now.Sub(c.used) > maxIdle {
+		c.Close()
+	}
 	if c.conn == nil {
 		if err := c.dial(); err != nil {
 			return nil, err
 		}
 	}
+	c.used = now
 	// Moving a deadline costs more than looking at the clock.
-	if now := time.Now(); c.deadline.Sub(now) < patience/2 {
+	if c.deadline.Sub(now) < patience/2 {
 		c.deadline = now.Add(patience)
 		c.conn.SetDeadline(c.deadline)
 	}
