@@ -47,7 +47,13 @@ func (s *Server) bootstrap(a *answer, r *http.Request) error {
 		return nil
 	}
 	s.metrics.bootstrap(boot.Partial)
-	m := &multipartWriter{w: bufio.NewWriterSize(a, pieceBytes), boundary: boundary}
+	w := s.pieces.Get().(*bufio.Writer)
+	w.Reset(a)
+	defer func() {
+		w.Reset(nil)
+		s.pieces.Put(w)
+	}()
+	m := &multipartWriter{w: w, boundary: boundary}
 	if err := writeBootstrap(m, r, boot); err != nil {
 		return err
 	}

@@ -42,11 +42,15 @@ func (s *Server) routeStreams() {
 		http.MethodDelete: s.deleteStream,
 	}
 	s.bucketed = s.resource("/ds/{bucket}/{stream}", on)
+	s.bootstraps = s.resource("/ds/{bucket}/{stream}/bootstrap", methods{
+		http.MethodGet:  s.bootstrap,
+		http.MethodHead: s.bootstrap,
+	})
 	s.flat = s.resource("/v1/stream/{path}", on)
 }
 
-// streamAt returns the resource of the stream that an escaped path names, or nil if it
-// names something else.
+// streamAt returns the resource that an escaped path names, or nil if it is none of
+// them.
 func (s *Server) streamAt(path string) http.Handler {
 	if rest, ok := strings.CutPrefix(path, flatRoot); ok {
 		if rest == "" || isReserved(rest) {
@@ -58,11 +62,17 @@ func (s *Server) streamAt(path string) http.Handler {
 	if !ok || isReserved(rest) {
 		return nil
 	}
-	bucket, id, _ := strings.Cut(rest, "/")
-	if bucket == "" || id == "" || strings.Contains(id, "/") || isListing(id) {
+	bucket, rest, _ := strings.Cut(rest, "/")
+	id, below, deeper := strings.Cut(rest, "/")
+	switch {
+	case bucket == "" || id == "":
 		return nil
+	case !deeper && !isListing(id):
+		return s.bucketed
+	case below == "bootstrap":
+		return s.bootstraps
 	}
-	return s.bucketed
+	return nil
 }
 
 func isReserved(path string) bool {
@@ -98,10 +108,6 @@ func (s *Server) routes() *mux.Router {
 		http.MethodGet:    s.readSnapshot,
 		http.MethodHead:   s.readSnapshot,
 		http.MethodDelete: s.deleteSnapshot,
-	})
-	add("/ds/{bucket}/{stream}/bootstrap", methods{
-		http.MethodGet:  s.bootstrap,
-		http.MethodHead: s.bootstrap,
 	})
 	return m
 }

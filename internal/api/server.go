@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -14,18 +16,20 @@ import (
 
 // Server is the HTTP surface over one store.
 type Server struct {
-	opts     Options
-	store    *tier.Store
-	bucketed http.Handler // streams
-	flat     http.Handler // streams
-	router   *mux.Router  // all else
-	bodies   *bodies
-	outgoing *outgoing
-	fixed    []fixedHeader
-	buffers  buffers
-	coder    *coder // nil sends everything as it is
-	fanout   *fanout
-	metrics  *metrics
+	opts       Options
+	store      *tier.Store
+	bucketed   http.Handler // streams
+	flat       http.Handler // streams
+	bootstraps http.Handler
+	router     *mux.Router // all else
+	bodies     *bodies
+	outgoing   *outgoing
+	fixed      []fixedHeader
+	buffers    buffers
+	pieces     sync.Pool // of *bufio.Writer with pieceBytes
+	coder      *coder    // nil sends everything as it is
+	fanout     *fanout
+	metrics    *metrics
 
 	// draining ends when Drain is called; live readers watch it.
 	draining context.Context
@@ -41,6 +45,7 @@ func New(o Options) *Server {
 		fanout:  newFanout(),
 		metrics: newMetrics(o.Registerer),
 	}
+	s.pieces.New = func() any { return bufio.NewWriterSize(nil, pieceBytes) }
 	s.fixed = fixedHeaders(o.CORS)
 	s.outgoing = newOutgoing(o.OutgoingBytes, o.OutgoingWait)
 	s.bodies = newBodies(o.AppendBytes, o.InflightBytes, o.BodyIdleTimeout)

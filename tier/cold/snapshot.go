@@ -1,6 +1,7 @@
 package cold
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"io"
 
 	"firn/internal/blob"
-	"firn/pkg/segment"
-	"firn/pkg/stream"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -21,20 +20,24 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // wrong one for whole. It must be closed. Errors: [stream.ErrColdUnavailable], with
 // [ErrMissing] or [segment.ErrCorrupt] where that is the reason.
 func (s *Store) OpenSnapshot(ctx context.Context, key string, size int64, crc uint32) (io.ReadCloser, error) {
+	if size <= pieceBytes {
+		content, err := s.small(ctx, key, size, crc)
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}
 	body := &pieces{ctx: ctx, blobs: s.blobs, key: key, size: size}
 	r := &snapshotReader{store: s, key: key, body: body, left: size, sum: crc32.New(castagnoli), want: crc}
 	info, err := body.fetch()
 	switch {
 	case errors.Is(err, blob.ErrRange), errors.Is(err, blob.ErrCorrupt):
-		return nil, r.damaged(err)
+		return nil, r.store.damaged(r.key, err)
 	case err != nil:
 		s.failed(key, err)
 		return nil, unavailable("get snapshot", key, err)
 	case info.Size != size:
-		return nil, r.damaged(fmt.Errorf("store has %d bytes of %d", info.Size, size))
-	case size <= pieceBytes && crc32.Checksum(body.buf, castagnoli) != crc:
-		// All of it is here: damage is told before anything is given out.
-		return nil, r.damaged(errors.New("blob has another checksum"))
+		return nil, r.store.damaged(r.key, fmt.Errorf("store has %d bytes of %d", info.Size, size))
 	}
 	return r, nil
 }
@@ -93,15 +96,15 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	r.sum.Write(p[:n])
 	switch {
 	case r.left < 0, r.left > 0 && err == io.EOF:
-		r.err = r.damaged(errors.New("blob has another size"))
+		r.err = r.store.damaged(r.key, errors.New("blob has another size"))
 	case r.left == 0 && r.sum.Sum32() != r.want:
-		r.err = r.damaged(fmt.Errorf("blob has checksum %08x, want %08x", r.sum.Sum32(), r.want))
+		r.err = r.store.damaged(r.key, fmt.Errorf("blob has checksum %08x, want %08x", r.sum.Sum32(), r.want))
 	case r.left == 0:
 		// It is complete and verified: no failure matters any more.
 		r.err = io.EOF
 		return n, io.EOF
 	case errors.Is(err, blob.ErrCorrupt), errors.Is(err, blob.ErrRange):
-		r.err = r.damaged(err)
+		r.err = r.store.damaged(r.key, err)
 	case err != nil:
 		r.err = unavailable("read snapshot", r.key, err)
 		return n, r.err
@@ -113,10 +116,3 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 
 // Close has nothing to give back: no call to the store is under way between reads.
 func (r *snapshotReader) Close() error { return nil }
-
-// damaged reports a blob that is not what was once put.
-func (r *snapshotReader) damaged(reason error) error {
-	r.store.metrics.corrupt.Inc()
-	r.store.suspect(r.key, "cold data is damaged", "err", reason)
-	return fmt.Errorf("read snapshot %s: %w: %w: %w", r.key, stream.ErrColdUnavailable, segment.ErrCorrupt, reason)
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,5 +147,41 @@ func TestSnapshotOfAnotherSizeIsRefusedAtOnce(t *testing.T) {
 	}
 	if _, err := r.OpenSnapshot(ctx, "other", 5, 0); !errors.Is(err, cold.ErrMissing) || !errors.Is(err, stream.ErrColdUnavailable) {
 		t.Errorf("missing blob gave %v, want ErrMissing and ErrColdUnavailable", err)
+	}
+}
+
+func TestManyWhoOpenASmallSnapshotCostOneGet(t *testing.T) {
+	r := newRig(t, cold.Options{})
+	ctx := context.Background()
+	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // the largest small one
+	if err := r.PutSnapshot(ctx, "k", bytes.NewReader(want), int64(len(want))); err != nil {
+		t.Fatal(err)
+	}
+	// A failure is told to who waits, and not kept.
+	r.faults.Script(fault.Fault{Op: fault.Get, Kind: fault.Flip, At: 5})
+	if _, err := r.OpenSnapshot(ctx, "k", int64(len(want)), crc(want)); !errors.Is(err, segment.ErrCorrupt) {
+		t.Fatalf("a flipped byte: got %v", err)
+	}
+	n := r.gets(func() {
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				body, err := r.OpenSnapshot(ctx, "k", int64(len(want)), crc(want))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("got %d bytes, %v", len(got), err)
+				}
+			})
+		}
+		all.Wait()
+	})
+	if n != 1 {
+		t.Errorf("20 readers cost %d GETs, want 1", n)
+	}
+	if _, err := r.OpenSnapshot(ctx, "k", int64(len(want)), crc(want)+1); !errors.Is(err, segment.ErrCorrupt) {
+		t.Errorf("another checksum is met by what is cached: %v", err)
 	}
 }
