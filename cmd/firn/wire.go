@@ -322,13 +322,10 @@ func ports(address string) []uint16 {
 
 // level is the zstd level of a name in the configuration.
 func level(name string) int {
-	switch name {
-	case "fastest":
-		return 1
-	case "better":
+	if name == "better" {
 		return 7
 	}
-	return 3
+	return 1
 }
 
 // emptyDir makes a directory and removes what a crash left in it.

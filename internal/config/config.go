@@ -163,9 +163,9 @@ type Seal struct {
 	MaxAge Duration `key:"max_age" default:"10m" min:"1s" max:"365d"`
 	// Segments written at a time. Each takes memory of about `seal.target_bytes`.
 	Concurrency int `key:"concurrency" default:"2" min:"1" max:"64"`
-	// How hard segments are compressed: `fastest` takes least of the processor,
-	// `better` least of the bucket.
-	Compression string `key:"compression" default:"default" enum:"fastest,default,better"`
+	// How hard segments are compressed: `fast` takes less of the processor,
+	// `better` less of the bucket.
+	Compression string `key:"compression" default:"fast" enum:"fast,better"`
 }
 
 // Read configures answers to reads.

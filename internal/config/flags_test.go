@@ -86,7 +86,7 @@ func TestFlagsHelp(t *testing.T) {
 	_, _ = parser.Parse([]string{"serve", "--help"})
 	help := regexp.MustCompile(`\s+`).ReplaceAllString(out.String(), " ")
 	for _, want := range []string{
-		"--listen=ADDR", "--cold.url=URL", "--hot.max-bytes=SIZE", "--seal.compression=fastest|default|better",
+		"--listen=ADDR", "--cold.url=URL", "--hot.max-bytes=SIZE", "--seal.compression=fast|better",
 		"--http.cache-public ", "(default 2GiB).", "(also --cold).", "(also --admin-listen, default 127.0.0.1:4438).",
 		"--admin.token-file=FILE",
 	} {

@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 		{"forever elsewhere", func(c *config.Config) { c.Sweep.Grace = config.Forever }, "sweep.grace: forever is not possible"},
 		{"least of a number", func(c *config.Config) { c.Seal.Concurrency = 1 }, ""},
 		{"below least of a number", func(c *config.Config) { c.Seal.Concurrency = 0 }, "seal.concurrency: 0 is less than"},
-		{"enum", func(c *config.Config) { c.Seal.Compression = "best" }, "seal.compression: \"best\" is not one of fastest, default, better"},
+		{"enum", func(c *config.Config) { c.Seal.Compression = "best" }, "seal.compression: \"best\" is not one of fast, better"},
 		{"log level between", func(c *config.Config) { c.Log.Level = 1 }, "log.level: \"info+1\" is not one of"},
 		{"bootstrap memory holds one", func(c *config.Config) { c.Bootstrap.MemoryBytes = c.Bootstrap.MaxBytes }, ""},
 		{"bootstrap memory too small", func(c *config.Config) { c.Bootstrap.MemoryBytes = c.Bootstrap.MaxBytes - 1 }, "bootstrap.memory_bytes: 8388607 is smaller than bootstrap.max_bytes"},
