@@ -25,8 +25,11 @@ type Compactor struct {
 	waiting atomic.Int64
 
 	// Owned by Run.
+	swept time.Time
+	// passed takes a value after each pass: there may be space to reclaim.
+	passed chan struct{}
+	// Owned by who calls Reclaim.
 	reclaimed reclamation
-	swept     time.Time
 
 	mu sync.Mutex // guards what follows
 	// readyFrom is the stream with which the next pass begins among those that are
@@ -62,7 +65,7 @@ func New(o Options) (*Compactor, error) {
 		}
 		o.Encoder = e
 	}
-	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(rests[stream.ID]), hurt: make(rests[stream.ID]), late: make(map[stream.ID]bool)}
+	c := &Compactor{opts: o, hot: o.Hot, log: o.Logger, backoff: make(rests[stream.ID]), hurt: make(rests[stream.ID]), late: make(map[stream.ID]bool), passed: make(chan struct{}, 1)}
 	c.rewrites.init()
 	c.metrics = newMetrics(o.Registerer, c)
 	return c, nil
@@ -70,8 +73,17 @@ func New(o Options) (*Compactor, error) {
 
 // Run works until ctx ends. A failing pass is told by Status and tried again.
 func (c *Compactor) Run(ctx context.Context) error {
+	// Rewriting files may take long, or wait for room on the disk that only seals and
+	// evictions can make: they must not wait for it.
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { c.reclaimAll(ctx) })
 	for ctx.Err() == nil {
 		more, err := c.Pass(ctx)
+		select {
+		case c.passed <- struct{}{}:
+		default:
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -97,7 +109,7 @@ func (c *Compactor) wake(err error) <-chan struct{} {
 	return c.hot.Over()
 }
 
-// Pass takes each step once. It reports whether there may be more to do at once.
+// Pass takes each step but Reclaim once. It reports whether there may be more to do at once.
 func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 	steps := []func(context.Context) (bool, error){c.seal, c.shrink, c.trim}
 	if c.opts.SealingOff {
@@ -118,8 +130,7 @@ func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 		errs = append(errs, c.sweep(ctx))
 		c.swept = time.Now()
 	}
-	m, err := c.reclaim(ctx)
-	return more || m, errors.Join(append(errs, err)...)
+	return more, errors.Join(errs...)
 }
 
 // relieve forgets the failures of streams that have nothing left to seal.

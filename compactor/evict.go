@@ -114,12 +114,34 @@ func (c *Compactor) evict(ctx context.Context, h hot.Held) error {
 	return nil
 }
 
-// reclaim gives space of evicted and deleted bytes back to the disk. Pebble does that
+// reclaimAll reclaims after passes until ctx ends.
+func (c *Compactor) reclaimAll(ctx context.Context) {
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.passed:
+		}
+		for more := true; more; {
+			var err error
+			more, err = c.Reclaim(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil && !failing {
+				c.log.Error("cannot give space back to the disk, trying again", "err", err)
+			}
+			failing = err != nil
+		}
+	}
+}
+
+// Reclaim gives space of evicted and deleted bytes back to the disk. Pebble does that
 // when it happens to rewrite the files that they are in, which under load is soon
-// enough: see docs/decisions.md. One step rewrites a part, so that seals and
-// evictions do not wait for all of them. It reports whether there may be more to do
-// at once.
-func (c *Compactor) reclaim(ctx context.Context) (bool, error) {
+// enough: see docs/decisions.md. One call rewrites a part. It reports whether there may
+// be more to do at once. It is for one goroutine.
+func (c *Compactor) Reclaim(ctx context.Context) (bool, error) {
 	if time.Now().Before(c.reclaimed.next) {
 		return false, nil
 	}

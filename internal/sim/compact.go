@@ -177,6 +177,9 @@ func doEvict(ctx context.Context, w *world, s Step) error {
 
 func doPass(ctx context.Context, w *world, s Step) error {
 	_, err := w.compactors[s.Who].Pass(ctx)
+	if err == nil {
+		_, err = w.compactors[s.Who].Reclaim(ctx)
+	}
 	return w.tolerated(s, err)
 }
 

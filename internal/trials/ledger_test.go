@@ -24,6 +24,7 @@ type entry struct {
 	path   string
 	json   bool
 	seq    int
+	next   string // what is not acknowledged yet
 	random *rand.Rand
 
 	mu     sync.Mutex
@@ -52,24 +53,35 @@ func (e *entry) contentType() string {
 // append appends about size bytes that do not compress, and returns when they are
 // acknowledged. It is for one goroutine.
 func (e *entry) append(size int) error {
-	text := fmt.Sprintf(`{"seq":%d,"data":"%s"}`, e.seq, noise(e.random, size))
 	for deadline := time.Now().Add(2 * patience); ; <-time.After(10 * time.Millisecond) {
-		a, err := e.m.try("POST", e.path, text, append(by("p", 0, e.seq), "Content-Type: "+e.contentType())...)
-		if err == nil && (a.status == 200 || a.status == 204) {
-			break
+		a, err := e.once(size)
+		if err == nil && a.status < 300 {
+			return nil
 		}
 		if err == nil && a.status != 503 || time.Now().After(deadline) {
 			return fmt.Errorf("append %d to %s: %d %s, %w", e.seq, e.path, a.status, a.body, err)
 		}
 	}
-	e.seq++
+}
+
+// once appends without a second try. What is not acknowledged comes again with the next
+// call, as it was.
+func (e *entry) once(size int) (answer, error) {
+	if e.next == "" {
+		e.next = fmt.Sprintf(`{"seq":%d,"data":"%s"}`, e.seq, noise(e.random, size))
+	}
+	a, err := e.m.try("POST", e.path, e.next, append(by("p", 0, e.seq), "Content-Type: "+e.contentType())...)
+	if err != nil || a.status >= 300 {
+		return a, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stored.WriteString(text)
+	e.stored.WriteString(e.next)
 	if e.json {
 		e.stored.WriteByte('\n')
 	}
-	return nil
+	e.seq, e.next = e.seq+1, ""
+	return a, nil
 }
 
 // record is what a reader must get at least.

@@ -25,7 +25,7 @@ func (s *Store) openPebble() error {
 	}
 	s.cache = pebble.NewCache(s.opts.CacheBytes)
 	o := &pebble.Options{
-		FS:                 s.opts.FS,
+		FS:                 s.disk(),
 		Cache:              s.cache,
 		Logger:             pebbleLogger{s, seldom()},
 		FormatMajorVersion: pebble.FormatNewest,
@@ -59,6 +59,14 @@ func (s *Store) openPebble() error {
 	s.db = db
 	s.keepPrivate(made)
 	return nil
+}
+
+// disk is where Pebble is. Compactions leave half of the reserve that appends leave.
+func (s *Store) disk() vfs.FS {
+	if s.opts.MinFreeBytes == 0 {
+		return s.opts.FS
+	}
+	return &frugalFS{FS: s.opts.FS, dir: s.dir, keep: s.opts.MinFreeBytes / 2, stop: s.stop}
 }
 
 // isLocked tells a lock that another has from a file that may not be opened.

@@ -73,11 +73,13 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := s.load(); err != nil {
+		close(s.stop)
 		s.db.Close()
 		s.cache.Unref()
 		return nil, err
 	}
 	s.table = newTable(s.db, o.Records)
+	s.watchSpace() // before the first append
 	go s.commit()
 	return s, nil
 }
