@@ -36,7 +36,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	c := config.Default()
 	c.DataDir = t.TempDir()
 	c.Cold.URL = config.ColdURL{Kind: config.ColdFile, Path: t.TempDir()} // outside of it, copies are made
-	p, err := build(t.Context(), c.Resolved(), slog.New(slog.DiscardHandler))
+	p, err := build(t.Context(), c.Resolved(), descriptors{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

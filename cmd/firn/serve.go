@@ -25,6 +25,14 @@ func (c *serveCommand) Run(ctx context.Context, i *invocation) error {
 	if err != nil {
 		return err
 	}
+	limit, err := openFiles()
+	if err != nil {
+		return err
+	}
+	files, err := divide(limit)
+	if err != nil {
+		return err
+	}
 	clients, err := listen("clients", conf.Listen, conf.TLS)
 	if err != nil {
 		return err
@@ -38,7 +46,8 @@ func (c *serveCommand) Run(ctx context.Context, i *invocation) error {
 
 	log := newLogger(i.stderr, conf.Log)
 	conf.Admin.Listen = operators.listener.Addr().String() // with the port that it has got
-	p, err := build(ctx, conf, log)
+	clients.listener = files.bound(clients.listener, log)
+	p, err := build(ctx, conf, files, log)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ type parts struct {
 	admin         *admin.Server
 }
 
-func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, err error) {
+func build(ctx context.Context, c config.Config, files descriptors, log *slog.Logger) (_ *parts, err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -64,7 +64,9 @@ func build(ctx context.Context, c config.Config, log *slog.Logger) (_ *parts, er
 		}
 	}()
 	// First of all, as it locks the data directory.
-	if p.hot, err = hot.Open(filepath.Join(c.DataDir, "hot"), hotOptions(c, log, registry)); err != nil {
+	o := hotOptions(c, log, registry)
+	o.OpenFiles = files.tables
+	if p.hot, err = hot.Open(filepath.Join(c.DataDir, "hot"), o); err != nil {
 		return nil, err
 	}
 	spool := filepath.Join(c.DataDir, "spool")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type process struct {
 	client
 	admin string
 	args  []string
+	under []string // a program that starts the server, with its arguments; nil for none
 	env   []string
 
 	mu  sync.Mutex
@@ -113,6 +115,9 @@ func (p *process) launch() bool {
 		return false
 	}
 	cmd := exec.Command(path, p.args...)
+	if p.under != nil {
+		cmd = exec.Command(p.under[0], slices.Concat(p.under[1:], []string{path}, p.args)...)
+	}
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &p.log, &p.log
 	if err := cmd.Start(); err != nil {
 		p.t.Error(err)

@@ -31,6 +31,8 @@ type Options struct {
 	// of one of its memtables (default 64 MiB).
 	CacheBytes    int64
 	MemTableBytes uint64
+	// OpenFiles is how many tables may be open at a time (default 1000).
+	OpenFiles int
 	// Records bounds the cache of published stream records (default 65,536).
 	Records int
 	// HardBytes refuses appends while more hot bytes are held; 0 is no limit.

@@ -31,6 +31,7 @@ func (s *Store) openPebble() error {
 		FormatMajorVersion: pebble.FormatNewest,
 		// The defaults are made for a 4 MiB memtable. Appends that are deleted again
 		// after a while want few, large files: each small one in L0 costs an fsync.
+		MaxOpenFiles:                s.opts.OpenFiles,
 		MemTableSize:                s.opts.MemTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0StopWritesThreshold:       40,
