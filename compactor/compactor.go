@@ -127,8 +127,12 @@ func (c *Compactor) Pass(ctx context.Context) (more bool, err error) {
 		errs = append(errs, err)
 	}
 	if time.Since(c.swept) >= c.opts.SweepInterval {
-		errs = append(errs, c.sweep(ctx))
-		c.swept = time.Now()
+		m, err := c.sweep(ctx)
+		more = more || m
+		errs = append(errs, err)
+		if !m {
+			c.swept = time.Now()
+		}
 	}
 	return more, errors.Join(errs...)
 }

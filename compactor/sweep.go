@@ -64,48 +64,44 @@ func (c *Compactor) trimStream(ctx context.Context, id stream.ID) error {
 	return nil
 }
 
-// sweep removes objects whose grace is over, and gives up intents that nobody
+// sweep removes a page of objects whose grace is over, and gives up intents that nobody
 // followed up. An object leaves the catalog when the store has confirmed that it
-// is gone; if that answer is lost, the next sweep asks again.
-func (c *Compactor) sweep(ctx context.Context) error {
-	var errs []error
-	for full := true; full; {
-		v := c.hot.View()
-		due, err := v.Due(c.hot.Now(), sweepPage)
-		v.Close()
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		full = len(due) == sweepPage
-		retired := make([]string, len(due))
-		for i, d := range due {
-			retired[i] = d.Object
-		}
-		// What the newest copy of the catalog may still name has to wait for another one.
-		waits := c.hot.Uncopied(retired)
-		c.waiting.Store(int64(len(waits)))
-		full = full && len(waits) == 0
-		var stale, remote, local []string
-		for _, d := range due {
-			switch {
-			case d.State == hot.Intended:
-				stale = append(stale, d.Object)
-			case waits[d.Object]:
-			case c.opts.Local != nil && cold.IsLocal(d.Object):
-				local = append(local, d.Object)
-			default:
-				remote = append(remote, d.Object)
-			}
-		}
-		if len(stale) > 0 {
-			if err := c.hot.Abandon(ctx, stale...); err != nil {
-				return err
-			}
-		}
-		// Trouble with one store, or with some of its objects, keeps nothing else.
-		errs = append(errs, c.remove(ctx, c.opts.Local, local), c.remove(ctx, c.opts.Cold, remote))
+// is gone; if that answer is lost, the next sweep asks again. It reports whether there
+// may be another page: other work has its turn between two.
+func (c *Compactor) sweep(ctx context.Context) (more bool, err error) {
+	v := c.hot.View()
+	due, err := v.Due(c.hot.Now(), sweepPage)
+	v.Close()
+	if err != nil || len(due) == 0 {
+		return false, err
 	}
-	return errors.Join(errs...)
+	retired := make([]string, len(due))
+	for i, d := range due {
+		retired[i] = d.Object
+	}
+	// What the newest copy of the catalog may still name has to wait for another one.
+	waits := c.hot.Uncopied(retired)
+	c.waiting.Store(int64(len(waits)))
+	more = len(due) == sweepPage && len(waits) == 0
+	var stale, remote, local []string
+	for _, d := range due {
+		switch {
+		case d.State == hot.Intended:
+			stale = append(stale, d.Object)
+		case waits[d.Object]:
+		case c.opts.Local != nil && cold.IsLocal(d.Object):
+			local = append(local, d.Object)
+		default:
+			remote = append(remote, d.Object)
+		}
+	}
+	if len(stale) > 0 {
+		if err := c.hot.Abandon(ctx, stale...); err != nil {
+			return false, err
+		}
+	}
+	// Trouble with one store, or with some of its objects, keeps nothing else.
+	return more, errors.Join(c.remove(ctx, c.opts.Local, local), c.remove(ctx, c.opts.Cold, remote))
 }
 
 // remove removes retired objects. Those that the store does not confirm are put off,

@@ -1,11 +1,13 @@
 package compactor_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
+	"firn/pkg/stream"
 	"firn/tier/hot"
 )
 
@@ -52,6 +54,33 @@ func TestObjectsAreRemovedWhenTheStoreConfirms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A sweep takes a page, and says that there is more: sealing has its turn between two.
+func TestSweepTakesAPage(t *testing.T) {
+	const page = 1000
+	r := newRig(t, setup{})
+	keys := make([]string, page+1)
+	var g sync.WaitGroup
+	for i := range keys {
+		keys[i] = r.cold.SegmentKey(named("a"), 1, stream.Bytes, 0, uint64(i+1))
+		g.Go(func() { r.must(r.hot.Intend(bg, keys[i])) })
+	}
+	g.Wait()
+	r.clock.Add(grace.Milliseconds())
+	for _, left := range []int{1, 0} {
+		more, err := r.Pass(bg)
+		r.must(err)
+		intended := 0
+		for _, k := range keys {
+			if r.object(k) == hot.Intended {
+				intended++
+			}
+		}
+		if intended != left || more != (left > 0) {
+			t.Fatalf("%d objects are left, more: %t; want %d", intended, more, left)
+		}
 	}
 }
 

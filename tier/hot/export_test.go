@@ -46,4 +46,10 @@ func (s *Store) LimitChanges(n int) { s.changes.Load().limit = n }
 const Never = never
 
 // Uses is how many streams the store remembers the use of.
-func (s *Store) Uses() int { return len(s.uses.ids(func(*use) bool { return true })) }
+func (s *Store) Uses() int { return len(s.uses.last) }
+
+// Looked is how many streams the next step of the expiry looks at because memory says
+// that they may be over.
+func (s *Store) Looked() int { return len(s.uses.idle(s.now(), expiryPage)) }
+
+const ExpiryPage = expiryPage

@@ -3,6 +3,7 @@ package hot_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -194,6 +195,45 @@ func TestUsesOfDeletedStreamsAreForgotten(t *testing.T) {
 	if n := s.Uses(); n != 0 {
 		t.Fatalf("the uses of %d streams are kept", n)
 	}
+}
+
+// One step of the expiry, which a listing waits for, looks at a bounded number of
+// streams, and at none twice because it was only written to.
+func TestExpiryLooksAtAPage(t *testing.T) {
+	c, ctx := newClock(), context.Background()
+	s := lived(t, vfs.NewMem(), c)
+	defer s.Close()
+	const more = hot.ExpiryPage + 1
+	recs := make([]*hot.Record, more)
+	var g sync.WaitGroup
+	for i := range recs {
+		g.Go(func() { recs[i] = createFor(t, s, strconv.Itoa(i), stream.Lifetime{Sliding: true, TTL: 600}) })
+	}
+	g.Wait()
+	for _, r := range recs {
+		s.Renew(r)
+	}
+	written := recs[0]
+	c.advance(9 * time.Minute)
+	if _, err := s.Append(ctx, &hot.Append{ID: written.ID, ContentType: "text/plain", Payload: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Looked(); n != 0 {
+		t.Fatalf("%d streams that are in use are looked at", n)
+	}
+	c.advance(time.Minute)
+	if n := s.Looked(); n != hot.ExpiryPage {
+		t.Fatalf("one step looks at %d streams", n)
+	}
+	for range 2 {
+		if err := s.ExpireDue(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Looked(); n != 0 || s.Streams() != 1 {
+		t.Fatalf("%d streams are looked at for ever, %d are left", n, s.Streams())
+	}
+	current(t, s, written.ID)
 }
 
 // Appends renew a lifetime, and an expired name is free at once.

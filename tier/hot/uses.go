@@ -1,8 +1,11 @@
 package hot
 
 import (
+	"container/heap"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,16 +18,24 @@ import (
 type uses struct {
 	mu   sync.Mutex
 	last map[stream.ID]*use
+	held map[stream.ID]*use // those with readers
+	ends ends               // all others
 }
 
 type use struct {
+	id      stream.ID
 	at      uint64 // ms
 	ttl     uint64 // ms
 	holds   int
 	pending bool // a Touch is queued
+
+	end   uint64 // ms; at+ttl or less: a use does not put it in order again
+	index int    // in ends
 }
 
-func newUses() *uses { return &uses{last: make(map[stream.ID]*use)} }
+func newUses() *uses {
+	return &uses{last: make(map[stream.ID]*use), held: make(map[stream.ID]*use)}
+}
 
 // expired reports whether a stream's lifetime is over at now (ms).
 func (u *uses) expired(r *Record, now uint64) bool {
@@ -70,8 +81,9 @@ func (u *uses) renew(r *Record, now uint64) (due, urgent bool) {
 func (u *uses) use(r *Record) *use {
 	l := u.last[r.ID]
 	if l == nil {
-		l = &use{ttl: r.Lifetime.TTL * 1000}
+		l = &use{id: r.ID, ttl: r.Lifetime.TTL * 1000}
 		u.last[r.ID] = l
+		heap.Push(&u.ends, l)
 	}
 	return l
 }
@@ -83,8 +95,18 @@ func (u *uses) hold(r *Record, now uint64, n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	l := u.use(r)
+	was := l.holds
 	l.holds += n
 	l.at = max(l.at, now)
+	switch {
+	case was == 0:
+		heap.Remove(&u.ends, l.index)
+		u.held[l.id] = l
+	case l.holds == 0:
+		delete(u.held, l.id)
+		l.end = l.at + l.ttl
+		heap.Push(&u.ends, l)
+	}
 }
 
 // forget drops the streams that are gone, and lets touched ones be touched again.
@@ -98,7 +120,7 @@ func (u *uses) forget(changes []change) {
 		switch l := u.last[c.id]; {
 		case l == nil:
 		case c.rec == nil && l.holds == 0:
-			delete(u.last, c.id)
+			u.remove(l)
 		default:
 			l.pending = false
 		}
@@ -110,31 +132,79 @@ func (u *uses) drop(id stream.ID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if l := u.last[id]; l != nil && l.holds == 0 {
-		delete(u.last, id)
+		u.remove(l)
 	}
 }
 
-// idle returns the streams that were not used for their TTL, as far as memory
-// knows: a write may have been later.
-func (u *uses) idle(now uint64) []stream.ID {
-	return u.ids(func(l *use) bool { return l.holds == 0 && l.at+l.ttl <= now })
+func (u *uses) remove(l *use) {
+	delete(u.last, l.id)
+	heap.Remove(&u.ends, l.index)
 }
 
-// held returns the streams with connected readers.
-func (u *uses) held() []stream.ID {
-	return u.ids(func(l *use) bool { return l.holds > 0 })
-}
-
-func (u *uses) ids(wanted func(*use) bool) []stream.ID {
+// idle returns at most limit streams that were not used for their TTL, as far as
+// memory knows: a write may have been later. Its time does not grow with the number of
+// streams that are in use.
+func (u *uses) idle(now uint64, limit int) []stream.ID {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var ids []stream.ID
-	for id, l := range u.last {
-		if wanted(l) {
-			ids = append(ids, id)
+	var over []*use
+	for len(u.ends) > 0 && u.ends[0].end <= now && len(over) < limit {
+		l := u.ends[0]
+		if end := l.at + l.ttl; end > now {
+			l.end = end
+			heap.Fix(&u.ends, 0)
+			continue
 		}
+		over = append(over, heap.Pop(&u.ends).(*use))
+	}
+	ids := make([]stream.ID, len(over))
+	for i, l := range over {
+		ids[i] = l.id
+		heap.Push(&u.ends, l)
 	}
 	return ids
+}
+
+// wrote notes the last write of a stream that idle has returned, so that it is not
+// looked at again before its time.
+func (u *uses) wrote(r *Record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if l := u.last[r.ID]; l != nil {
+		l.at = max(l.at, r.LastWrite)
+	}
+}
+
+// readers returns the streams with connected readers.
+func (u *uses) readers() []stream.ID {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Collect(maps.Keys(u.held))
+}
+
+// ends is a heap of uses, the one that may end first at its root.
+type ends []*use
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i].end < e[j].end }
+
+func (e ends) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].index, e[j].index = i, j
+}
+
+func (e *ends) Push(x any) {
+	l := x.(*use)
+	l.index = len(*e)
+	*e = append(*e, l)
+}
+
+func (e *ends) Pop() any {
+	last := len(*e) - 1
+	l := (*e)[last]
+	(*e)[last] = nil
+	*e = (*e)[:last]
+	return l
 }
 
 // Expired reports whether the stream's lifetime is over.
@@ -191,15 +261,18 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 		v.Close()
 		return err
 	}
-	ids = append(ids, s.uses.idle(s.now())...)
+	ids = append(ids, s.uses.idle(s.now(), expiryPage)...)
 	over := ids[:0]
 	for _, id := range ids {
 		rec, err := v.Incarnation(id)
 		switch {
 		case errors.Is(err, stream.ErrNotFound):
 			s.uses.drop(id)
-		case err == nil && !rec.Deleted && s.Expired(rec):
+		case err != nil || rec.Deleted:
+		case s.Expired(rec):
 			over = append(over, id)
+		default:
+			s.uses.wrote(rec)
 		}
 	}
 	v.Close()
@@ -216,7 +289,7 @@ func (s *Store) ExpireDue(ctx context.Context) error {
 
 // renewHeld persists the deadlines of streams with connected readers.
 func (s *Store) renewHeld() {
-	held := s.uses.held()
+	held := s.uses.readers()
 	if len(held) == 0 {
 		return
 	}
