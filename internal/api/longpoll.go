@@ -10,7 +10,7 @@ import (
 
 // longPoll serves a read that waits at the tail for a while (B§5.7). What it returns
 // reaches to the tail of the moment, not just to the append that woke it.
-func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q readQuery) error {
+func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q *readQuery) error {
 	if err := s.admitLive(a); err != nil {
 		return err
 	}

@@ -19,9 +19,9 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, err := parseReadQuery(r)
+	q, err := s.readQuery(r, name)
 	if err != nil {
-		return s.unlessMissing(r.Context(), name, err)
+		return err
 	}
 	switch q.live {
 	case longPoll:
@@ -29,6 +29,18 @@ func (s *Server) readStream(a *answer, r *http.Request) error {
 	case events:
 		return s.events(a, r, name, q)
 	}
+	return s.readPage(a, r, name, q)
+}
+
+func (s *Server) readQuery(r *http.Request, name stream.Name) (*readQuery, error) {
+	q, err := parseReadQuery(r)
+	if err != nil {
+		return nil, s.unlessMissing(r.Context(), name, err)
+	}
+	return &q, nil
+}
+
+func (s *Server) readPage(a *answer, r *http.Request, name stream.Name, q *readQuery) error {
 	page, err := s.store.Read(r.Context(), name, q.start)
 	if err != nil {
 		return err
