@@ -21,18 +21,22 @@ const (
 	reclaimPause = 10 * time.Second
 )
 
-// shrink gives up hot copies until the budget is kept. It reports whether it
-// found anything to give up.
+// shrink gives up hot copies until the budget is kept, and all of them while the disk
+// is below its reserve: space comes back only by rewriting what is left, for which there
+// must be room. It reports whether it found anything to give up.
 func (c *Compactor) shrink(ctx context.Context) (bool, error) {
-	hotBytes := c.hot.HotBytes()
-	if c.opts.Policy.surplus(hotBytes) == 0 {
+	hotBytes, policy := c.hot.HotBytes(), c.opts.Policy
+	if c.hot.DiskFull() {
+		policy.Budget, policy.MinAge = 0, 0
+	}
+	if policy.surplus(hotBytes) == 0 {
 		return false, nil
 	}
 	held, err := c.evictable()
 	if err != nil {
 		return false, err
 	}
-	list := c.opts.Policy.evict(held, hotBytes, c.hot.Now())
+	list := policy.evict(held, hotBytes, c.hot.Now())
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(evictors)
 	for _, h := range list {

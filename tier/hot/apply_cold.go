@@ -98,7 +98,7 @@ func (t *txn) sealed(rec *Record, to uint64) error {
 	if err != nil {
 		return err
 	}
-	if it.SeekLT(keyData(rec.ID, to+1)) && len(it.Value()) >= dataHeader {
+	if seekValue(it, rec.ID, to) && len(it.Value()) >= dataHeader {
 		rec.UnsealedSince = field(it.Value(), 1)
 	} else if it.Error() == nil {
 		err = fmt.Errorf("%w: %s has no data at %d", ErrDamaged, rec.ID, to)
@@ -141,11 +141,11 @@ func (t *txn) cut(rec *Record, to uint64) error {
 	}
 	// The value that holds the cut stays: keys are the positions of first bytes.
 	first := from
-	if it.SeekLT(keyData(rec.ID, from+1)) {
+	if seekValue(it, rec.ID, from) {
 		first = field(it.Key(), 9)
 	}
 	last := to
-	if it.SeekLT(keyData(rec.ID, to+1)) {
+	if seekValue(it, rec.ID, to) {
 		last = field(it.Key(), 9)
 	}
 	if err := closeIter(it, nil); err != nil || first >= last {

@@ -150,7 +150,7 @@ func (p *Copy) unsealed(id stream.ID, from uint64, fn func(CopyEntry) error) err
 		return err
 	}
 	// The value that holds the position may begin before it.
-	for ok := it.SeekLT(keyData(id, from+1)); ok; ok = it.Next() {
+	for ok := seekValue(it, id, from); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err == nil {
 			err = fn(CopyEntry{Op: CopySet, Key: bytes.Clone(it.Key()), Value: value})

@@ -53,3 +53,9 @@ func (s *Store) Uses() int { return len(s.uses.last) }
 func (s *Store) Looked() int { return len(s.uses.idle(s.now(), expiryPage)) }
 
 const ExpiryPage = expiryPage
+
+// BlocksRead is how many blocks of tables have been looked at, cached or not.
+func (s *Store) BlocksRead() int64 {
+	c := s.db.Metrics().BlockCache
+	return c.Hits + c.Misses
+}

@@ -38,7 +38,7 @@ type frugalFS struct {
 	until time.Time
 }
 
-// Create waits if a compaction has met the end of the disk. Errors: ENOSPC.
+// Create waits if a compaction has met the end of the disk.
 func (f *frugalFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if category != compactionWrites {
 		return f.FS.Create(name, category)
@@ -52,14 +52,12 @@ func (f *frugalFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 		case <-f.stop:
 		}
 	}
-	if err := f.look(name); err != nil {
-		return nil, err
-	}
 	file, err := f.FS.Create(name, category)
 	if err != nil {
 		return nil, err
 	}
-	return &frugalFile{File: file, fs: f, name: name}, nil
+	// The first step is free: who drops what was deleted may hardly write anything.
+	return &frugalFile{File: file, fs: f, name: name, left: spaceStep}, nil
 }
 
 // Unwrap lets Pebble find the file system below.
@@ -76,6 +74,13 @@ func (f *frugalFS) look(name string) error {
 	f.wait = min(max(2*f.wait, minWait), maxWait)
 	f.until = time.Now().Add(f.wait)
 	return fmt.Errorf("a compaction waits for room: %w", &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC})
+}
+
+// retry has the next compaction tried at once: there is less to write than before.
+func (f *frugalFS) retry() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wait, f.until = 0, time.Time{}
 }
 
 // frugalFile is a file of a compaction.

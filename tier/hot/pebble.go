@@ -67,7 +67,8 @@ func (s *Store) disk() vfs.FS {
 	if s.opts.MinFreeBytes == 0 {
 		return s.opts.FS
 	}
-	return &frugalFS{FS: s.opts.FS, dir: s.dir, keep: s.opts.MinFreeBytes / 2, stop: s.stop}
+	s.frugal = &frugalFS{FS: s.opts.FS, dir: s.dir, keep: s.opts.MinFreeBytes / 2, stop: s.stop}
+	return s.frugal
 }
 
 // isLocked tells a lock that another has from a file that may not be opened.
@@ -160,6 +161,9 @@ const ReclaimParts = 16
 // that the space of deleted ranges goes back to the disk. It takes as long as writing
 // the hot bytes of the part again.
 func (s *Store) Reclaim(ctx context.Context, part int) error {
+	if s.frugal != nil {
+		s.frugal.retry()
+	}
 	// An incarnation begins with a hash: the parts are about equal.
 	const width = 256 / ReclaimParts
 	from, to := []byte{kindData, byte(part * width)}, []byte{kindData + 1}

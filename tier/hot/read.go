@@ -42,9 +42,25 @@ func (v *View) values(id stream.ID, from, to uint64, fn func(ms uint64, payload 
 	return closeIter(it, walk(it, id, from, to, fn))
 }
 
+// seekValue moves an iterator over values of a stream to the one that holds a position,
+// and reports whether there is one that may. Most often one begins there. Only
+// otherwise it looks backwards, and not beyond where the longest could begin: Pebble
+// skips what was evicted before it key by key, and reads the blocks of all of it.
+func seekValue(it *pebble.Iterator, id stream.ID, pos uint64) bool {
+	if it.SeekGE(keyData(id, pos)) && field(it.Key(), 9) == pos {
+		return true
+	}
+	if it.Error() != nil {
+		return false
+	}
+	it.SetBounds(keyData(id, pos-min(pos, MaxValue)), keyAfter(keyOf(kindData, id)))
+	return it.SeekLT(keyData(id, pos))
+}
+
+// walk calls fn for the values that hold [from, to).
 func walk(it *pebble.Iterator, id stream.ID, from, to uint64, fn func(ms uint64, payload []byte) error) error {
 	pos := from
-	for ok := it.SeekLT(keyData(id, from+1)); ok && pos < to; ok = it.Next() {
+	for ok := seekValue(it, id, from); ok && pos < to; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return err

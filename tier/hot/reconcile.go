@@ -271,7 +271,7 @@ func settleHot(t *txn, rec *Record) error {
 		}
 		end = keyData(rec.ID, rec.Sealed)
 		// The value that holds the mark stays.
-		if it.SeekLT(keyData(rec.ID, rec.Sealed+1)) {
+		if seekValue(it, rec.ID, rec.Sealed) {
 			end = keyData(rec.ID, field(it.Key(), 9))
 		}
 		err = walk(it, rec.ID, rec.Sealed, rec.Tail, func(uint64, []byte) error { return nil })

@@ -41,6 +41,9 @@ func (s *Store) room(n int) error {
 	return nil
 }
 
+// DiskFull reports whether the disk has less free space than the reserve.
+func (s *Store) DiskFull() bool { return s.full.Load() }
+
 // Full reports why appends are refused: "" when they are not.
 func (s *Store) Full() string {
 	switch {

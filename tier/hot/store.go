@@ -29,6 +29,7 @@ type Store struct {
 	log     *slog.Logger
 	db      *pebble.DB
 	cache   *pebble.Cache
+	frugal  *frugalFS // nil without a reserve
 	table   *table
 	uses    *uses
 	id      string
