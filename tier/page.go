@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"firn/pkg/segment"
 	"firn/pkg/stream"
@@ -211,7 +212,28 @@ func (g *gathering) takeCold(v *hot.View, id stream.ID, from, to uint64) error {
 	return nil
 }
 
-func (g *gathering) join(ctx context.Context) (err error) {
+// join waits for the cold bytes.
+func (g *gathering) join(ctx context.Context) error {
+	return patiently(ctx, g.fetch)
+}
+
+// coldPatience is how long a reader waits for the object store. What is fetched for it
+// goes on when it has been told to come again.
+const coldPatience = 20 * time.Second
+
+// patiently bounds a wait for the object store. Errors: [stream.ErrColdUnavailable] when
+// it has taken too long; those of wait.
+func patiently(ctx context.Context, wait func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, coldPatience)
+	defer cancel()
+	err := wait(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w: no answer in %v", stream.ErrColdUnavailable, coldPatience)
+	}
+	return err
+}
+
+func (g *gathering) fetch(ctx context.Context) (err error) {
 	for i, p := range g.later {
 		if g.store.opts.fault == FaultEdge && i > 0 && p.hot != nil {
 			p.hot = p.hot[1:]

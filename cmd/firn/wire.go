@@ -229,6 +229,9 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 	return nil
 }
 
+// maxIdle is how long a call to the object store may move no byte.
+const maxIdle = 20 * time.Second
+
 // openBlobs opens the object store with its wrappers, one concern each. Retries
 // are outermost: each attempt waits for its turn and is measured.
 func openBlobs(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) (blob.Store, error) {
@@ -249,7 +252,7 @@ func openStore(ctx context.Context, c config.Cold, log *slog.Logger) (blob.Store
 	}
 	return open.Open(ctx, c.URL.String(), open.Options{
 		AccessKey: string(c.AccessKeyID), SecretKey: string(c.SecretAccessKey),
-		Unchecked: true, Logger: log,
+		Unchecked: true, Logger: log, IdleTimeout: min(maxIdle, time.Duration(c.RequestTimeout)),
 	})
 }
 

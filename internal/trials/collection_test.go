@@ -3,12 +3,14 @@
 package trials_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 // TestCollection is about the removal of objects: never one that is needed.
 func TestCollection(t *testing.T) {
 	t.Run("GC-e61", sweepsBetweenPutAndCommit)
+	t.Run("GC-1af", killsWhileObjectsAreRemoved)
 	t.Run("GC-221", sweepsOfAStoreThatLies)
 	t.Run("GC-65b", oldCopyOfTheDataDirectory)
 }
@@ -48,6 +51,63 @@ func sweepsBetweenPutAndCommit(t *testing.T) {
 		l.holds(fmt.Sprintf("with a clock of %v", skew))
 		m.named()
 		a.Clear()
+	}
+	l.settle()
+}
+
+// killsWhileObjectsAreRemoved kills the server at removals of objects, before they are
+// done and after, while streams are deleted, trimmed and merged.
+func killsWhileObjectsAreRemoved(t *testing.T) {
+	a := newArchive(t)
+	m := install(t, a, sweeps...)
+	l := open(m, 2)
+	kills := 0
+	for round := range scaled(8, 100) {
+		trim, gone := fmt.Sprintf("/ds/trial/trim%d", round), fmt.Sprintf("/ds/trial/gone%d", round)
+		l.append(2, 10_000)
+		m.create(trim, "text/plain", strings.Repeat("a", 5000))
+		m.create(gone, "text/plain", strings.Repeat("b", 5000))
+		m.cool(append(l.paths(), trim, gone)...)
+		middle := m.tail(trim)
+		m.append(trim, "text/plain", "the rest")
+		m.cool(trim)
+		m.want(204, "PUT", trim+"/snapshot/"+middle, "state", "Content-Type: text/plain")
+		m.want(204, "DELETE", gone, "")
+		var died atomic.Bool
+		die := func(x *faultproxy.Exchange) {
+			if round%2 == 0 { // the store does it, and nobody learns of that
+				res := x.Forward(context.Background())
+				res.Body.Close()
+			}
+			m.kill()
+			died.Store(true)
+			x.Abort()
+		}
+		a.Rule(
+			faultproxy.Rule{Method: "POST", Path: "delete", Skip: round / 2 % 2, Do: die},
+			faultproxy.Rule{Method: "DELETE", Skip: round / 2 % 2, Do: die},
+		)
+		for end := time.Now().Add(4 * time.Second); !died.Load() && time.Now().Before(end); {
+			<-time.After(10 * time.Millisecond)
+		}
+		if died.Load() {
+			kills++
+		}
+		m.kill()
+		a.Clear()
+		m.start()
+		l.holds("killed at a removal")
+		m.want(404, "GET", gone, "")
+		if got := m.want(200, "GET", trim+"?offset="+middle, "").body; got != "the rest" {
+			t.Errorf("%s after its snapshot: %q", trim, got)
+		}
+		if got := m.want(200, "GET", trim+"/snapshot/"+middle, "").body; got != "state" {
+			t.Errorf("%s has the snapshot %q", trim, got)
+		}
+		m.named()
+	}
+	if kills < 4 {
+		t.Errorf("it was killed at %d removals", kills)
 	}
 	l.settle()
 }

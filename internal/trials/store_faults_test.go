@@ -18,6 +18,7 @@ import (
 // TestObjectStoreFaults is about an object store that is slow, sick or lying.
 func TestObjectStoreFaults(t *testing.T) {
 	t.Run("CS-aa7", storeSaysSlowDown)
+	t.Run("CS-184", storeThatHangs)
 	t.Run("CS-8f5", bodiesThatEndEarly)
 	t.Run("CS-b4b", wrongBytes)
 	t.Run("CS-da2", lostObject)
@@ -61,6 +62,52 @@ func storeSaysSlowDown(t *testing.T) {
 	}
 	a.Clear()
 	m.until("the backlog drains", func() bool { return m.metric("firn_hot_bytes") < 256<<10 })
+	l.settle()
+}
+
+// storeThatHangs takes requests and does not answer them, or not to the end. Readers are
+// told in time, appends do not notice, and nothing is left waiting.
+func storeThatHangs(t *testing.T) {
+	a := newArchive(t)
+	m := install(t, a, append(short, "--read.max-bytes", "64KiB")...)
+	l := open(m, 4)
+	l.append(20, 10_000)
+	m.cool(l.paths()...)
+	for what, rule := range map[string]faultproxy.Rule{
+		"answers stop after 1 KiB": {Method: "GET", Path: ".zst", Do: faultproxy.HangBody(1 << 10)},
+		"a byte a second":          {Method: "GET", Path: ".zst", Do: faultproxy.Drip(time.Second)},
+		"writes are not answered":  {Method: "PUT", Do: faultproxy.Hang()},
+		"nothing is answered":      {Do: faultproxy.Hang()},
+	} {
+		m.kill()
+		m.start() // with an empty cache
+		before := m.metric("go_goroutines")
+		rule.Times = faultproxy.Always
+		a.Rule(rule)
+		m.step(l.entries[0].path, "seal")
+		var readers sync.WaitGroup
+		for i := range 50 {
+			e := l.entries[i%4]
+			readers.Go(func() {
+				at := time.Now()
+				got, err := m.try("GET", e.path, "")
+				if err == nil && got.status != 200 && (got.status != 503 || got.header.Get("Retry-After") == "") {
+					t.Errorf("%s: read: %d %s", what, got.status, got.body)
+				}
+				if took := time.Since(at); err != nil || took > 30*time.Second {
+					t.Errorf("%s: a reader was told after %v, %v", what, took, err)
+				}
+			})
+		}
+		l.append(3, 10_000)
+		readers.Wait()
+		a.Clear()
+		l.holds("after " + what)
+		m.until("nothing waits after "+what, func() bool {
+			m.sender.CloseIdleConnections()
+			return m.metric("go_goroutines") < before+30
+		})
+	}
 	l.settle()
 }
 

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"time"
 
 	"firn/internal/blob"
 	"firn/internal/blob/fs"
@@ -36,6 +37,9 @@ type Options struct {
 	Unchecked bool
 	// Mem allows mem:, which forgets all objects when the process ends.
 	Mem bool
+	// IdleTimeout ends a call to s3 during which no byte moves for so long; 0 is the
+	// default of s3.Options.
+	IdleTimeout time.Duration
 	// Logger is for what an operator should know; nil discards.
 	Logger *slog.Logger
 }
@@ -96,6 +100,7 @@ func openS3(ctx context.Context, u *url.URL, q *query, opts Options) (blob.Store
 		SSEKeyID:     q.take("sse_key_id"),
 		AccessKey:    opts.AccessKey,
 		SecretKey:    opts.SecretKey,
+		IdleTimeout:  opts.IdleTimeout,
 		SessionToken: opts.SessionToken,
 		Logger:       opts.Logger,
 	}
