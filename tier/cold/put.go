@@ -48,10 +48,33 @@ func Same(a, b segment.Ref) bool {
 		a.From == b.From && a.To == b.To && slices.Equal(a.Frames, b.Frames)
 }
 
-// PutSnapshot writes a blob of size bytes under a new key. After an error the
-// object may exist: the key is to be abandoned.
+// snapshotTail is how much of a snapshot's end is read back.
+const snapshotTail = 64 << 10
+
+// PutSnapshot writes a blob of size bytes under a new key and reads its end back: the
+// object must be there, have the right size and end as it should. It takes one PUT (more
+// for a large blob) and one GET. After an error the object may exist: the key is to be
+// abandoned.
 func (s *Store) PutSnapshot(ctx context.Context, key string, r io.ReaderAt, size int64) error {
-	return s.put(ctx, key, io.NewSectionReader(r, 0, size))
+	if err := s.put(ctx, key, io.NewSectionReader(r, 0, size)); err != nil {
+		return err
+	}
+	if s.opts.fault == FaultUnverified {
+		return nil
+	}
+	want := make([]byte, min(size, snapshotTail))
+	if _, err := r.ReadAt(want, size-int64(len(want))); err != nil && err != io.EOF {
+		return fmt.Errorf("verify snapshot %s: %w", key, err)
+	}
+	at := -int64(len(want)) // from the end
+	got, info, err := blob.ReadAll(ctx, s.blobs, key, at, -1)
+	switch {
+	case err != nil:
+		return unavailable("verify snapshot", key, err)
+	case info.Size != size || !bytes.Equal(got, want):
+		return fmt.Errorf("verify snapshot %s: %w: store has other content, of %d bytes", key, stream.ErrColdUnavailable, info.Size)
+	}
+	return nil
 }
 
 // put writes an object under a key that nobody else has: a condition guards

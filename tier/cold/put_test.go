@@ -143,3 +143,28 @@ type deleter struct {
 }
 
 func (d deleter) Delete(context.Context, ...string) error { return d.err }
+
+func TestSnapshotIsReadBack(t *testing.T) {
+	ctx := context.Background()
+	for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 200_000} {
+		r := newRig(t, cold.Options{})
+		body := bytes.Repeat([]byte{'x'}, size)
+		var err error
+		if n := r.gets(func() { err = r.PutSnapshot(ctx, "k", bytes.NewReader(body), int64(size)) }); n != 1 || err != nil {
+			t.Errorf("%d bytes: %d GETs, %v", size, n, err)
+		}
+	}
+	body := bytes.Repeat([]byte("0123456789"), 10_000)
+	for what, f := range map[string]fault.Fault{
+		"not there":   {Kind: fault.Hide},
+		"shorter":     {Kind: fault.Short, At: 100},
+		"another end": {Kind: fault.Flip, At: 60_000},
+	} {
+		r := newRig(t, cold.Options{})
+		f.Op = fault.Get
+		r.faults.Script(f)
+		if err := r.PutSnapshot(ctx, "k", bytes.NewReader(body), int64(len(body))); !errors.Is(err, stream.ErrColdUnavailable) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+}
