@@ -15,8 +15,8 @@ import (
 
 // areas are the trials of this package, and how many there are of each kind.
 var areas = map[string]int{
-	"ID": 9, "CR": 6, "PR": 4, "JS": 5, "CT": 3, "RD": 6, "LV": 11, "TL": 7, "FK": 5, "SN": 8, "BS": 7, "HT": 7, "SC": 4, "CM": 7, "GC": 5,
-	"DU": 5, "CS": 6, "S3": 5,
+	"ID": 9, "CR": 6, "PR": 4, "JS": 5, "CT": 3, "RD": 6, "LV": 11, "TL": 7, "FK": 5, "SN": 8, "BS": 7, "HT": 7, "SC": 6, "CM": 7, "GC": 5,
+	"DU": 9, "CS": 7, "S3": 5,
 }
 
 var (
