@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -32,15 +31,15 @@ type request struct {
 	left bool
 }
 
-var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
+func newRequest() any { return &request{done: make(chan struct{}, 1)} }
 
 // propose queues a command and waits for its outcome. Once queued, a command is
 // not withdrawn: if ctx ends before the answer, the outcome is unknown.
 func (s *Store) propose(ctx context.Context, command any) (any, error) {
-	r := requests.Get().(*request)
+	r := s.requests.Get().(*request)
 	r.command, r.now, r.left = command, s.now(), false
 	if err := s.enqueue(ctx, r); err != nil {
-		requests.Put(r)
+		s.requests.Put(r)
 		return nil, err
 	}
 	select {
@@ -56,7 +55,7 @@ func (s *Store) propose(ctx context.Context, command any) (any, error) {
 	}
 	result, err := r.result, r.err
 	r.command, r.result, r.err = nil, nil, nil
-	requests.Put(r)
+	s.requests.Put(r)
 	return result, err
 }
 

@@ -68,7 +68,7 @@ func TestCompactionsLeaveTheReserve(t *testing.T) {
 		defer s.Close()
 		payload := make([]byte, 64<<10)
 		random := rand.NewChaCha8([32]byte{})
-		for i := range 400 { // 25 MiB
+		for i := range 200 { // 12 MiB
 			rec := create(t, s, fmt.Sprint(i))
 			_, _ = random.Read(payload) // never fails
 			if _, err := s.Append(ctx, &hot.Append{ID: rec.ID, ContentType: "text/plain", Payload: payload}); err != nil {

@@ -14,7 +14,7 @@ import (
 // a stream of 40 MB that was sealed in pieces of 100 kB became ten times slower on the way.
 func TestEvictedBytesCostNothing(t *testing.T) {
 	ctx := context.Background()
-	const size, count, mark = 64 << 10, 200, 190
+	const size, count, mark = 64 << 10, 600, 590
 	s := openWith(t, hot.Options{FS: vfs.NewMem(), MemTableBytes: 1 << 20})
 	defer s.Close()
 	rec := create(t, s, "a")
@@ -38,7 +38,7 @@ func TestEvictedBytesCostNothing(t *testing.T) {
 		}
 	}
 	for what, at := range map[string]uint64{"a read at the mark": mark * size, "a read inside of the first value": mark*size + 100} {
-		blocks(what, 60, func() error {
+		blocks(what, 150, func() error {
 			b, err := v.Data(nil, rec.ID, at, at+10)
 			if len(b) != 10 {
 				t.Errorf("%s: %d bytes", what, len(b))
@@ -46,7 +46,7 @@ func TestEvictedBytesCostNothing(t *testing.T) {
 			return err
 		})
 	}
-	blocks("the next eviction", 120, func() error {
+	blocks("the next eviction", 250, func() error {
 		sealUpTo(t, s, rec.ID, (mark+2)*size)
 		return nil
 	})

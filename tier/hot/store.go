@@ -35,12 +35,13 @@ type Store struct {
 	id      string
 	metrics *metrics
 
-	queue   chan *request
-	stop    chan struct{} // closed when no more commands are taken
-	stopped chan struct{} // closed when the committer has ended
-	over    chan struct{} // takes a value when a batch leaves too many hot bytes
-	once    sync.Once
-	dir     string
+	requests sync.Pool // of *request that are not queued
+	queue    chan *request
+	stop     chan struct{} // closed when no more commands are taken
+	stopped  chan struct{} // closed when the committer has ended
+	over     chan struct{} // takes a value when a batch leaves too many hot bytes
+	once     sync.Once
+	dir      string
 
 	// state is the committed state; only the committer writes it.
 	state atomic.Pointer[state]
@@ -69,6 +70,7 @@ func Open(dir string, o Options) (*Store, error) {
 		stopped: make(chan struct{}),
 		over:    make(chan struct{}, 1),
 	}
+	s.requests.New = newRequest
 	s.metrics = newMetrics(o.Registerer, s)
 	if err := s.openPebble(); err != nil {
 		return nil, err
