@@ -320,7 +320,7 @@ func storeRefuses(t *testing.T) {
 // meet the cache.
 func slowStoreAndManyReaders(t *testing.T) {
 	a := newArchive(t)
-	m := install(t, a, append(short, "--hot.max-bytes", "1MiB", "--seal.target-bytes", "1MiB", "--cache.max-bytes", "16MiB")...)
+	m := install(t, a, append(short, "--cold.request-timeout", "30s", "--hot.max-bytes", "1MiB", "--seal.target-bytes", "1MiB", "--cache.max-bytes", "16MiB")...)
 	l := open(m, 1)
 	l.append(50, 10_000)
 	e := l.entries[0]
