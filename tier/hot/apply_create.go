@@ -28,7 +28,9 @@ func (t *txn) create(c Create) (CreateResult, error) {
 		if !old.matches(c) {
 			return CreateResult{}, stream.ErrExists
 		}
-		return CreateResult{Record: old}, nil
+		// Of now, too: commands of this batch may have changed old before, and change it
+		// further.
+		return CreateResult{Record: old.clone()}, nil
 	}
 	if taken, err := t.stream(c.ID); err != nil || taken != nil {
 		return CreateResult{}, errOr(err, errIDTaken)

@@ -174,3 +174,58 @@ func TestCloseAnswersEverybody(t *testing.T) {
 		t.Fatalf("%d appends were acknowledged, %d are there", taken.Load(), tail)
 	}
 }
+
+// A repeated creation tells the stream as it was in its turn, not as later commands of
+// the same batch have left it.
+func TestRepeatedCreationTellsItsOwnMoment(t *testing.T) {
+	ctx := context.Background()
+	var hold, held atomic.Bool
+	release := make(chan struct{})
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if isLog(op) && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && hold.Load() {
+			held.Store(true)
+			<-release
+		}
+		return nil
+	}))
+	registry := prometheus.NewRegistry()
+	s := openWith(t, hot.Options{FS: disk, Registerer: registry})
+	defer s.Close()
+	rec, first := create(t, s, "a"), create(t, s, "first")
+	hold.Store(true)
+	var all sync.WaitGroup
+	all.Go(func() { appendTo(t, s, first.ID, "first") })
+	for !held.Load() {
+		runtime.Gosched()
+	}
+	var again hot.CreateResult
+	for i, command := range []func() error{
+		func() error {
+			_, err := s.Append(ctx, &hot.Append{ID: rec.ID, ContentType: "text/plain", Payload: []byte("x")})
+			return err
+		},
+		func() (err error) {
+			again, err = s.Create(ctx, hot.Create{Name: rec.Name, ContentType: rec.ContentType, Mode: rec.Mode})
+			return err
+		},
+		func() error {
+			_, err := s.Append(ctx, &hot.Append{ID: rec.ID, ContentType: "text/plain", Payload: []byte("yz"), Close: true})
+			return err
+		},
+	} {
+		all.Go(func() {
+			if err := command(); err != nil {
+				t.Error(err)
+			}
+		})
+		for queued(t, registry) < float64(i+1) {
+			runtime.Gosched()
+		}
+	}
+	hold.Store(false)
+	close(release)
+	all.Wait()
+	if again.Created || again.Record.Tail != 1 || again.Record.Closed {
+		t.Errorf("created %t, tail %d, closed %t; want the stream after its first byte", again.Created, again.Record.Tail, again.Record.Closed)
+	}
+}
