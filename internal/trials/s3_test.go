@@ -118,10 +118,11 @@ func conditionsThatAreNot(t *testing.T) {
 		}
 	}
 	for what, rule := range map[string]faultproxy.Rule{
-		"ignored":           {Times: faultproxy.Always, Do: conditional(faultproxy.Ignore("If-None-Match", "If-Match"))},
-		"501":               {Times: faultproxy.Always, Do: conditional(faultproxy.Fail(501, "NotImplemented"))},
-		"409 now and then":  {Times: faultproxy.Always, Every: 3, Do: conditional(faultproxy.Fail(409, "ConditionalRequestConflict"))},
-		"lost now and then": {Times: faultproxy.Always, Every: 3, Do: conditional(faultproxy.LoseReply())},
+		"ignored":              {Times: faultproxy.Always, Do: conditional(faultproxy.Ignore("If-None-Match", "If-Match"))},
+		"501":                  {Times: faultproxy.Always, Do: conditional(faultproxy.Fail(501, "NotImplemented"))},
+		"409 now and then":     {Times: faultproxy.Always, Every: 3, Do: conditional(faultproxy.Fail(409, "ConditionalRequestConflict"))},
+		"lost now and then":    {Times: faultproxy.Always, Every: 3, Do: conditional(faultproxy.LoseReply())},
+		"every second is lost": {Times: faultproxy.Always, Every: 2, Do: conditional(faultproxy.LoseReply())},
 	} {
 		t.Run(what, func(t *testing.T) {
 			a := newArchive(t)

@@ -99,6 +99,15 @@ func (s *Store) supports(ctx context.Context, opts blob.PutOptions) error {
 	return nil
 }
 
+// trial is how far trying has come. Each answer counts once it is there: were the trial
+// begun anew after a failure, a store that fails at a regular rhythm, such as each second
+// write, would never let it end.
+type trial struct {
+	verdict
+	accepted              bool // the probe object was written, or the condition is unknown
+	createTold, matchTold bool // ifNoneMatch is known, ifMatch is
+}
+
 // conditions tries conditional writes, once with success.
 func (s *Store) conditions(ctx context.Context) (verdict, error) {
 	select {
@@ -107,26 +116,23 @@ func (s *Store) conditions(ctx context.Context) (verdict, error) {
 	case <-ctx.Done():
 		return verdict{}, ctx.Err()
 	}
-	if s.verdict != nil {
-		return *s.verdict, nil
+	for t := &s.trial; !t.createTold; {
+		refused, err := s.try(ctx, blob.PutOptions{IfNoneMatch: true})
+		if err != nil {
+			return verdict{}, err
+		}
+		// What is accepted once found the key free, or was ignored. After that it is not free.
+		t.ifNoneMatch, t.createTold, t.accepted = refused, refused || t.accepted, true
 	}
-	create := blob.PutOptions{IfNoneMatch: true}
-	refused, err := s.try(ctx, create)
-	if err == nil && !refused {
-		// Accepted: it was free, or the condition is ignored. Now it is not free.
-		refused, err = s.try(ctx, create)
+	if t := &s.trial; !t.matchTold {
+		// No object has this ETag.
+		refused, err := s.try(ctx, blob.PutOptions{IfMatch: `"00000000000000000000000000000000"`})
+		if err != nil {
+			return verdict{}, err
+		}
+		t.ifMatch, t.matchTold = refused, true
 	}
-	if err != nil {
-		return verdict{}, err
-	}
-	v := verdict{ifNoneMatch: refused}
-	// No object has this ETag.
-	v.ifMatch, err = s.try(ctx, blob.PutOptions{IfMatch: `"00000000000000000000000000000000"`})
-	if err != nil {
-		return verdict{}, err
-	}
-	s.verdict = &v
-	return v, nil
+	return s.trial.verdict, nil
 }
 
 // try writes the probe object and reports whether the condition was refused for

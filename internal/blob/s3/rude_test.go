@@ -417,6 +417,46 @@ func TestProbe(t *testing.T) {
 		_, err = s.Put(t.Context(), "k", strings.NewReader("x"), create)
 		wantError(t, err, blob.ErrExists)
 	})
+	for mode, want := range map[string]error{"ignore": blob.ErrNotSupported, "honour": nil} {
+		t.Run("every second answer of a write is lost, "+mode, func(t *testing.T) {
+			b := &bucketOf{mode: mode}
+			puts := 0
+			s := rude(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPut {
+					b.serve(w, r)
+					return
+				}
+				if puts++; puts%2 == 0 {
+					b.serve(w, r)
+					return
+				}
+				b.serve(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler)
+			}, auto)
+			// Each attempt loses one answer; what was told before is not asked again.
+			var err error
+			for range 4 {
+				if err = s.Check(t.Context()); err == nil {
+					break
+				}
+				wantError(t, err, blob.ErrUnavailable)
+			}
+			if err != nil {
+				t.Fatalf("after %d puts the trial has not ended: %v", puts, err)
+			}
+			b.exists = false
+			put := func() error {
+				_, err := s.Put(t.Context(), "k", strings.NewReader("x"), blob.PutOptions{IfNoneMatch: true})
+				return err
+			}
+			if want != nil {
+				wantError(t, put(), want)
+				return
+			}
+			wantError(t, put(), blob.ErrUnavailable) // lost, and done
+			wantError(t, put(), blob.ErrExists)
+		})
+	}
 	t.Run("off", func(t *testing.T) {
 		b := &bucketOf{mode: "honour"}
 		s := rude(t, b.serve)

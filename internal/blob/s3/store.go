@@ -27,8 +27,8 @@ type Store struct {
 	creds  aws.CredentialsProvider
 	client *s3.Client
 
-	probing chan struct{} // holds a token while someone tries conditions; guards verdict
-	verdict *verdict      // nil: not known yet
+	probing chan struct{} // holds a token while someone tries conditions; guards trial
+	trial   trial
 
 	// singleDeletes is set once the store has refused DeleteObjects as such.
 	singleDeletes atomic.Bool
