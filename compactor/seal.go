@@ -38,8 +38,16 @@ func (s *Sealing) Intend(ctx context.Context) error {
 	return nil
 }
 
-// Upload writes the object and verifies what the store has of it.
+// Upload writes the object and verifies what the store has of it. The intent may be old,
+// and what the catalog has forgotten would stay in the store, known to nobody: so it is
+// prolonged first. [hot.ErrConflict] means that it was given up, and nothing is written.
 func (s *Sealing) Upload(ctx context.Context) (err error) {
+	if err := s.c.hot.Prolong(ctx, s.key); err != nil {
+		if errors.Is(err, hot.ErrConflict) {
+			s.passed = len(s.ids)
+		}
+		return fmt.Errorf("prolong intent: %w", err)
+	}
 	s.size, err = s.c.opts.Cold.PutSegment(ctx, s.key, s.sealed)
 	return err
 }

@@ -16,7 +16,6 @@ import (
 type sealing struct {
 	*compactor.Sealing
 	intended, uploaded bool
-	since              uint64 // when it was intended, ms
 }
 
 // tolerated are failures of the compactor that change nothing but what it leaves to
@@ -114,7 +113,7 @@ func doIntend(ctx context.Context, w *world, s Step) error {
 		return nil
 	}
 	err := b.Intend(ctx)
-	if b.intended, b.since = true, w.model.now; err != nil {
+	if b.intended = true; err != nil {
 		w.drop(s.Slot) // nothing may be written
 	}
 	return w.tolerated(s, err)
@@ -125,11 +124,10 @@ func doUpload(ctx context.Context, w *world, s Step) error {
 	if b == nil || !b.intended || b.uploaded {
 		return nil
 	}
-	if w.model.now >= b.since+uint64(grace.Milliseconds()) {
-		// The intent may be given up, and its object forgotten, before it is written.
-		return doAbandon(ctx, w, s)
-	}
 	err := b.Upload(ctx)
+	if errors.Is(err, hot.ErrConflict) {
+		w.tell("upload, given up")
+	}
 	if b.uploaded = err == nil; err != nil {
 		return errors.Join(w.tolerated(s, err), doAbandon(context.WithoutCancel(ctx), w, s))
 	}

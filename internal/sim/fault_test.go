@@ -34,6 +34,7 @@ var planted = []struct {
 	{"keep the name of a deleted stream", sim.Planted{Hot: hot.FaultKeepName}, 50},
 	{"sweep without a grace", sim.Planted{World: sim.FaultNoGrace}, 400},
 	{"forget objects before they are gone", sim.Planted{Cold: cold.FaultDeleteUnconfirmed}, 400},
+	{"upload whatever became of the intent", sim.Planted{Hot: hot.FaultForgetIntent}, 400},
 	{"take a put for done unseen", sim.Planted{Cold: cold.FaultUnverified}, 400},
 	{"read frames that fail their checks", sim.Planted{Cold: cold.FaultUnchecked}, 400},
 	{"cache frames by their offset alone", sim.Planted{Cold: cold.FaultCacheByOffset}, 50},

@@ -122,7 +122,7 @@ func (c *tally) String() string {
 func (c *tally) check(t *testing.T) {
 	for _, do := range append(sim.Steps(),
 		"build, done", "merge, done", "copy, done", "commit, done", "commit, conflict", "fork, done", "resume, done", "stale, refused",
-		"bootstrap, partial: ", "bootstrap, partial: cold", "bootstrap, partial: size", "lose, done", "publish, failed",
+		"bootstrap, partial: ", "bootstrap, partial: cold", "bootstrap, partial: size", "lose, done", "publish, failed", "upload, given up",
 	) {
 		if c.counts[do] < 5 {
 			t.Errorf("%s was taken only %d times", do, c.counts[do])

@@ -43,6 +43,8 @@ func (t *txn) apply(command any) (any, error) {
 		return nil, t.publish(c)
 	case Intend:
 		return nil, t.intend(c)
+	case Prolong:
+		return nil, t.prolong(c)
 	case Abandon:
 		return nil, t.abandon(c)
 	case Seal:

@@ -17,6 +17,17 @@ func (t *txn) intend(c Intend) error {
 	return t.put(c.Object, object{state: Intended, due: t.now + t.limits.intentGrace})
 }
 
+func (t *txn) prolong(c Prolong) error {
+	o, err := t.object(c.Object)
+	if err != nil {
+		return err
+	}
+	if o == nil || o.state != Intended {
+		return ErrConflict
+	}
+	return t.replace(c.Object, *o, object{state: Intended, due: t.now + t.limits.intentGrace})
+}
+
 // claim makes an intended object live. Errors: ErrConflict.
 func (t *txn) claim(name string, is object) error {
 	o, err := t.object(name)

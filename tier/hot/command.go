@@ -79,6 +79,10 @@ type (
 	// when the catalog knows the key.
 	Intend struct{ Object string }
 
+	// Prolong gives an intent its whole grace again, right before the object is written.
+	// Errors: [ErrConflict] unless the object is intended still.
+	Prolong struct{ Object string }
+
 	// Abandon retires intended objects that will not be named.
 	Abandon struct{ Objects []string }
 

@@ -76,6 +76,24 @@ func (s *Store) Intend(ctx context.Context, object string) error {
 	return err
 }
 
+// Prolong lets an object be written whose intent may have been recorded long ago. When it
+// returns nil the catalog will know the object for half the grace of an intent at least,
+// and after that for the grace of what is retired; it costs a commit only if less is left.
+// Errors: [ErrConflict] when the intent was given up.
+func (s *Store) Prolong(ctx context.Context, object string) error {
+	if s.opts.fault == FaultForgetIntent {
+		return nil
+	}
+	v := s.View()
+	fresh, err := v.fresh(object, s.Now()+s.limits().intentGrace/2)
+	v.Close()
+	if err != nil || fresh {
+		return err
+	}
+	_, err = s.propose(ctx, Prolong{Object: object})
+	return err
+}
+
 // Abandon retires intended objects.
 func (s *Store) Abandon(ctx context.Context, objects ...string) error {
 	_, err := s.propose(ctx, Abandon{Objects: objects})

@@ -210,6 +210,16 @@ func (v *View) Object(name string) (ObjectState, error) {
 	return o.state, err
 }
 
+// fresh reports whether an object is intended and not due before a time in ms.
+func (v *View) fresh(name string, before uint64) (bool, error) {
+	raw, err := get(v.s.snap, keyObject(name))
+	if err != nil || raw == nil {
+		return false, err
+	}
+	o, err := decodeObject(raw)
+	return o.state == Intended && o.due >= before, err
+}
+
 // HasObject reports whether a stream names an object whose key does not begin with
 // a prefix.
 func (v *View) HasObject(except string) (bool, error) {

@@ -83,6 +83,8 @@ const (
 	FaultRetireNamed
 	// FaultKeepName leaves the name of a stream that is deleted.
 	FaultKeepName
+	// FaultForgetIntent lets objects be written whose intent may have been given up.
+	FaultForgetIntent
 )
 
 // WithFault returns the options with a planted fault. Only tests want this.
