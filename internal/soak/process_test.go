@@ -30,6 +30,8 @@ type process struct {
 	url    string
 	admin  string
 
+	restarting sync.Mutex
+
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	log   *os.File
@@ -37,7 +39,8 @@ type process struct {
 	disk  []int64            // size of hot/ over time, bytes
 }
 
-func newProcess(t *testing.T, s3 *versitygw.Server, args ...string) *process {
+// newProcess prepares a server whose objects are in s3, reached by an endpoint.
+func newProcess(t *testing.T, s3 *versitygw.Server, endpoint string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, binary: filepath.Join(t.TempDir(), "firn"), dir: t.TempDir(), calls: make(map[string]float64)}
 	build := exec.Command("go", "build", "-o", p.binary, "firn/cmd/firn")
@@ -50,7 +53,7 @@ func newProcess(t *testing.T, s3 *versitygw.Server, args ...string) *process {
 	p.url, p.admin = "http://"+listen, "http://"+admin
 	p.args = append([]string{
 		"serve", "--listen", listen, "--admin-listen", admin, "--data-dir", filepath.Join(p.dir, "data"),
-		"--cold", "s3://soak/archive?region=us-east-1&path_style=true&endpoint=" + s3.Endpoint,
+		"--cold", "s3://soak/archive?region=us-east-1&path_style=true&endpoint=" + endpoint,
 	}, args...)
 	// A setting of the tests, such as where versitygw is, is none of the server's.
 	p.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FIRN_") })
@@ -103,6 +106,15 @@ func (p *process) start() {
 	p.t.Error("server is not ready after 30 s")
 }
 
+// restart kills the server and starts it again.
+func (p *process) restart() {
+	p.restarting.Lock()
+	defer p.restarting.Unlock()
+	p.keepCalls()
+	p.kill()
+	p.start()
+}
+
 // kill ends the server without warning.
 func (p *process) kill() {
 	p.mu.Lock()
@@ -125,6 +137,16 @@ func (p *process) stop() error {
 		return err
 	}
 	return cmd.Wait()
+}
+
+// verify runs firn verify, which must find nothing.
+func (p *process) verify(args ...string) {
+	p.t.Helper()
+	cmd := exec.Command(p.binary, append([]string{"verify"}, args...)...)
+	cmd.Env = p.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Errorf("firn verify: %v\n%s", err, out)
+	}
 }
 
 // metrics reads the samples whose names begin with the prefix.

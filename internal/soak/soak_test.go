@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,40 +18,44 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"firn/internal/config"
+	"firn/internal/faultproxy"
 	"firn/internal/versitygw"
 )
 
 var (
 	flagBytes  = flag.String("soak.bytes", "40MiB", "stored bytes to write")
-	flagKills  = flag.Int("soak.kills", 3, "kills on the way")
+	flagKills  = flag.Int("soak.kills", 3, "kills on the way, beside those within troubles")
 	flagBudget = flag.String("soak.budget", "4MiB", "hot.max_bytes")
 	flagSeed   = flag.Uint64("soak.seed", 1, "seed of sizes and contents")
+	flagEach   = flag.Duration("soak.trouble", time.Second, "how long each trouble of the object store lasts, and the rest after it")
 )
 
 // writers is how many clients write at a time.
 const writers = 8
 
 // TestKilledUnderLoad writes JSON and byte streams, forks and snapshots through a
-// server with a small hot tier, kills it on the way, and reads everything back,
-// first as it comes and then with all hot copies given up.
+// server with a small hot tier and an object store in trouble, kills it on the way, and
+// reads everything back, first as it comes and then with all hot copies given up.
 func TestKilledUnderLoad(t *testing.T) {
 	total, err := config.ParseBytes(*flagBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s3 := versitygw.Start(t, versitygw.Options{})
-	p := newProcess(t, s3, "--hot.max-bytes", *flagBudget, "--hot.memtable-bytes", "4MiB", "--seal.target-bytes", "1MiB",
+	store := faultproxy.Start(t, faultproxy.Options{Upstream: s3.Endpoint, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey})
+	p := newProcess(t, s3, store.URL, "--hot.max-bytes", *flagBudget, "--hot.memtable-bytes", "4MiB", "--seal.target-bytes", "1MiB",
 		"--seal.max-age", "5s", "--cache.max-bytes", "8MiB", "--sweep.grace", "10s", "--sweep.interval", "1s")
 	p.start()
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { p.watchDisk(stop) })
 
-	all := load(t, p, int64(total))
+	all := load(t, p, store, int64(total))
 	close(stop)
 	watch.Wait()
 	p.keepCalls()
 	compare(t, "after the load", all)
+	p.verify("--online", "--admin-url", p.admin)
 
 	for _, w := range all {
 		for _, step := range []string{"seal", "evict"} {
@@ -71,12 +76,13 @@ func TestKilledUnderLoad(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Errorf("the server did not end well: %v", err)
 	}
+	p.verify(p.args[1:]...)
 	t.Logf("hot directory at the end: %d MiB", dirSize(filepath.Join(p.dir, "data", "hot"))>>20)
 }
 
-// load writes until total bytes are acknowledged, and kills the server at even
-// distances on the way.
-func load(t *testing.T, p *process, total int64) []*writer {
+// load writes until total bytes are acknowledged and the troubles of the object store are
+// over. It kills the server at even distances on the way, and within each trouble.
+func load(t *testing.T, p *process, store *faultproxy.Proxy, total int64) []*writer {
 	t.Helper()
 	var (
 		written atomic.Int64
@@ -86,9 +92,32 @@ func load(t *testing.T, p *process, total int64) []*writer {
 	if a, err := do(http.MethodPut, p.url+"/ds/soak", nil); err != nil || a.status != http.StatusCreated {
 		t.Fatalf("create bucket: %d, %v", a.status, err)
 	}
+	calm := make(chan struct{})
+	go func() {
+		defer close(calm)
+		felt := trouble(store, *flagEach, func() {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-t.Context().Done():
+				runtime.Goexit()
+			}
+		}, p.restart)
+		t.Logf("troubles of the object store and the requests that met them: %v", felt)
+	}()
+	more := func() bool {
+		if written.Load() < total {
+			return true
+		}
+		select {
+		case <-calm:
+			return false
+		case <-time.After(50 * time.Millisecond): // enough is written: no haste
+			return true
+		}
+	}
 	for i := range writers {
 		g.Go(func() (err error) {
-			lists[i], err = write(p.url, i, total, &written)
+			lists[i], err = write(p.url, i, more, &written)
 			return err
 		})
 	}
@@ -103,14 +132,13 @@ func load(t *testing.T, p *process, total int64) []*writer {
 				case <-time.After(time.Millisecond):
 				}
 			}
-			p.keepCalls()
-			p.kill()
-			p.start()
+			p.restart()
 		}
 	})
 	err := g.Wait()
 	close(done)
 	killer.Wait()
+	<-calm
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +146,14 @@ func load(t *testing.T, p *process, total int64) []*writer {
 }
 
 // write is one client: a stream, now and then a fork of it or a snapshot.
-func write(url string, i int, total int64, written *atomic.Int64) ([]*writer, error) {
+func write(url string, i int, more func() bool, written *atomic.Int64) ([]*writer, error) {
 	r := rand.New(rand.NewPCG(*flagSeed, uint64(i)))
 	w := &writer{url: fmt.Sprintf("%s/ds/soak/s%d", url, i), json: i%2 == 0, seed: r.Uint64(), written: written}
 	list := []*writer{w}
 	if err := w.create(); err != nil {
 		return nil, err
 	}
-	for n := 1; written.Load() < total; n++ {
+	for n := 1; more(); n++ {
 		of := list[r.IntN(len(list))]
 		size := 1 + r.IntN(64<<10)
 		if r.IntN(50) == 0 {

@@ -27,15 +27,17 @@ type answer struct {
 	body   []byte
 }
 
-// do repeats a request until it is answered with something else than 503.
+// do repeats a request until it is answered with something else than 503: for two
+// minutes, and as long as the object store may be in trouble.
 func do(method, url string, body []byte, header ...string) (answer, error) {
-	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
+	patience := 2**flagEach + 2*time.Minute
+	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
 		a, err := once(method, url, body, header...)
 		if err == nil && a.status != http.StatusServiceUnavailable {
 			return a, nil
 		}
 		if time.Now().After(deadline) {
-			return a, fmt.Errorf("%s %s: no answer in two minutes: %d %s, %v", method, url, a.status, a.body, err)
+			return a, fmt.Errorf("%s %s: no answer in %v: %d %s, %v", method, url, patience, a.status, a.body, err)
 		}
 	}
 }
