@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"firn/internal/config"
 )
@@ -30,5 +32,33 @@ func TestErrorsAreLoggedInOneLine(t *testing.T) {
 		if s := out.String(); strings.Contains(s, "stack trace") || strings.Count(s, "a block is damaged") != 2 {
 			t.Errorf("%s: logged %.300s", format, s)
 		}
+	}
+}
+
+// A line that comes again and again is written now and then, with the number of those
+// that were not; others do not wait for it.
+func TestLogIsNotFloodedByOneMessage(t *testing.T) {
+	var out bytes.Buffer
+	h := newLogger(&out, config.Log{}).With("part", "api").Handler()
+	tell := func(message string, at time.Time) {
+		if err := h.Handle(t.Context(), slog.NewRecord(at, slog.LevelError, message, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Unix(1e9, 0)
+	for i := range 1000 {
+		tell("request failed", start.Add(time.Duration(i)*time.Microsecond))
+	}
+	tell("disk is slow", start)
+	if n := strings.Count(out.String(), "request failed"); n != logBurst {
+		t.Errorf("%d of 1000 lines, want %d", n, logBurst)
+	}
+	if !strings.Contains(out.String(), "disk is slow") {
+		t.Error("another line is left out too")
+	}
+	out.Reset()
+	tell("request failed", start.Add(2*time.Second))
+	if s := out.String(); !strings.Contains(s, "part=api") || !strings.Contains(s, fmt.Sprintf("left_out=%d", 1000-logBurst)) {
+		t.Errorf("after a while: %q", s)
 	}
 }

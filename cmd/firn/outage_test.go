@@ -99,7 +99,8 @@ func TestBucketAway(t *testing.T) {
 	// It is told, but no reason to send clients elsewhere.
 	until(t, "the outage is told", func() bool {
 		out := s.mustFirn("health")
-		return strings.HasPrefix(out, "ready\n") && strings.Contains(out, "the compactor fails since")
+		return strings.HasPrefix(out, "ready\n") && strings.Contains(out, "the compactor fails since") &&
+			strings.Contains(out, "calls to the object store fail since")
 	})
 
 	b.setAway(false)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -58,23 +57,6 @@ func (c *serveCommand) Run(ctx context.Context, i *invocation) error {
 	log.Info("serving", "listen", clients.URL(), "admin", operators.URL(), "cold", conf.Cold.URL.String())
 	err = p.serve(ctx, time.Duration(conf.Shutdown.Grace), clients, operators, log)
 	return errors.Join(err, p.close())
-}
-
-func newLogger(w io.Writer, c config.Log) *slog.Logger {
-	o := &slog.HandlerOptions{Level: c.Level, ReplaceAttr: plain}
-	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// plain has errors logged by what they say: those of Pebble have stack traces besides,
-// pages long.
-func plain(_ []string, a slog.Attr) slog.Attr {
-	if err, ok := a.Value.Any().(error); ok {
-		return slog.String(a.Key, err.Error())
-	}
-	return a
 }
 
 // serve works until ctx ends or something fails. Then live readers get their

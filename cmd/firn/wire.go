@@ -46,6 +46,8 @@ type parts struct {
 	backup    *backup.Runner // nil when no copies are made
 	// The object stores behind cold and local, nil where there is none.
 	remoteBlobs, localBlobs blob.Store
+	// coldTrouble tells what is wrong with remoteBlobs.
+	coldTrouble func() (time.Time, error)
 	// subscriptions are woken over the hot tier alone.
 	subscriptions *subscribe.Engine
 	api           *api.Server
@@ -117,7 +119,8 @@ func build(ctx context.Context, c config.Config, files descriptors, log *slog.Lo
 	p.api = api.New(p.apiOptions)
 	p.admin = admin.New(admin.Options{
 		Store: store, Compactor: p.compactor, Scrub: p.scrub, Backup: p.backup, Gatherer: registry, Token: string(c.Admin.Token), Logger: log,
-		Verify: verify.RunOptions{InUse: true, State: p.state, Remote: p.remoteBlobs, Local: p.localBlobs},
+		ColdTrouble: p.coldTrouble,
+		Verify:      verify.RunOptions{InUse: true, State: p.state, Remote: p.remoteBlobs, Local: p.localBlobs},
 	})
 	return p, nil
 }
@@ -201,7 +204,7 @@ func (p *parts) openCold(ctx context.Context, c config.Config, log *slog.Logger,
 	if err != nil {
 		return fmt.Errorf("open cold storage %s: %w", c.Cold.URL, err)
 	}
-	p.remoteBlobs = remote
+	p.remoteBlobs, p.coldTrouble = remote, remote.Trouble
 	p.cold, err = cold.Open(remote, cold.Options{
 		StoreID: p.hot.ID(), CacheBytes: int64(c.Cache.MaxBytes), Logger: log, Registerer: registry,
 	})
@@ -234,7 +237,7 @@ const maxIdle = 20 * time.Second
 
 // openBlobs opens the object store with its wrappers, one concern each. Retries
 // are outermost: each attempt waits for its turn and is measured.
-func openBlobs(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) (blob.Store, error) {
+func openBlobs(ctx context.Context, c config.Config, log *slog.Logger, registry *prometheus.Registry) (*retry.Store, error) {
 	b, err := openStore(ctx, c.Cold, log)
 	if err != nil {
 		return nil, err

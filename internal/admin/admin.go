@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,9 @@ type Options struct {
 	Compactor *compactor.Compactor
 	// Scrub reads objects again; nil when nothing does.
 	Scrub *scrub.Scrubber
+	// ColdTrouble tells since when calls to the object store fail and with what; nil
+	// without one.
+	ColdTrouble func() (since time.Time, err error)
 	// Backup makes copies of the catalog; nil when none are made.
 	Backup   *backup.Runner
 	Gatherer prometheus.Gatherer

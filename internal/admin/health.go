@@ -30,8 +30,13 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if full := s.opts.Store.Full(); full != "" {
 		r.Notes = append(r.Notes, "appends are refused: "+full)
 	}
+	if trouble := s.opts.ColdTrouble; trouble != nil {
+		if since, err := trouble(); err != nil {
+			r.Notes = append(r.Notes, "calls to the object store fail"+reason(since, err))
+		}
+	}
 	if c := s.opts.Compactor.Status(); c.Err != nil {
-		r.Notes = append(r.Notes, "the compactor fails since "+c.Since.UTC().Format(time.RFC3339)+": "+c.Err.Error())
+		r.Notes = append(r.Notes, "the compactor fails"+reason(c.Since, c.Err))
 	} else if c.Stuck > 0 {
 		r.Notes = append(r.Notes, "some streams cannot be sealed, see the log")
 	}
@@ -42,7 +47,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 	if b := s.opts.Backup; b != nil {
 		if st := b.Status(); st.Err != nil {
-			r.Notes = append(r.Notes, "the catalog is not copied since "+st.Since.UTC().Format(time.RFC3339)+", and no object is removed: "+st.Err.Error())
+			r.Notes = append(r.Notes, "the catalog is not copied, and no object is removed,"+reason(st.Since, st.Err))
 		}
 	}
 	status := http.StatusOK
@@ -50,4 +55,9 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 		r.Ready, status = false, http.StatusServiceUnavailable
 	}
 	write(w, status, r)
+}
+
+// reason tells since when something fails and what with.
+func reason(since time.Time, err error) string {
+	return " since " + since.UTC().Format(time.RFC3339) + ": " + err.Error()
 }

@@ -88,6 +88,7 @@ func (r *reader) resume(cause error) {
 		return
 	}
 	r.s.breaker.count(outcomeOf(r.ctx, cause))
+	r.s.trouble.note(r.ctx, r.s.opts.Now(), cause)
 	d, ok := r.s.delay(r.broken, cause)
 	if !ok || r.ctx.Err() != nil {
 		r.err = cause

@@ -92,6 +92,7 @@ type Store struct {
 	inner   blob.Store
 	opts    Options
 	breaker *breaker
+	trouble trouble
 	metrics *metrics
 }
 
@@ -101,7 +102,14 @@ var _ blob.Store = (*Store)(nil)
 func New(inner blob.Store, opts Options) *Store {
 	opts = opts.withDefaults()
 	m := newMetrics(opts.Registerer)
-	return &Store{inner: inner, opts: opts, metrics: m, breaker: newBreaker(opts, m)}
+	s := &Store{inner: inner, opts: opts, metrics: m, breaker: newBreaker(opts, m)}
+	if opts.Registerer != nil {
+		opts.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firn_object_trouble_seconds",
+			Help: "How long no call to the object store has gone well, 0 when they do.",
+		}, s.troubleSeconds))
+	}
+	return s
 }
 
 // do runs fn until it succeeds, fails for good, or the bounds are reached. It
@@ -115,6 +123,7 @@ func (s *Store) do(ctx context.Context, op string, fn func() error) error {
 		}
 		err = fn()
 		done(outcomeOf(ctx, err))
+		s.trouble.note(ctx, s.opts.Now(), err)
 		if !blob.Retryable(err) || ctx.Err() != nil || attempt == s.opts.Attempts {
 			return err
 		}
