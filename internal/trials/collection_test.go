@@ -55,25 +55,38 @@ func sweepsBetweenPutAndCommit(t *testing.T) {
 	l.settle()
 }
 
-// killsWhileObjectsAreRemoved kills the server at removals of objects, before they are
-// done and after, while streams are deleted, trimmed and merged.
+// killsWhileObjectsAreRemoved kills the server at removals of objects and at puts of
+// merged ones, before they are done and after, while streams are deleted, trimmed and
+// merged, and a bucket goes with all that it has.
 func killsWhileObjectsAreRemoved(t *testing.T) {
 	a := newArchive(t)
 	m := install(t, a, sweeps...)
 	l := open(m, 2)
-	kills := 0
-	for round := range scaled(8, 100) {
+	kills := map[string]int{}
+	for round := range scaled(12, 120) {
 		trim, gone := fmt.Sprintf("/ds/trial/trim%d", round), fmt.Sprintf("/ds/trial/gone%d", round)
-		l.append(2, 10_000)
+		purged := fmt.Sprintf("/ds/purged%d", round)
 		m.create(trim, "text/plain", strings.Repeat("a", 5000))
 		m.create(gone, "text/plain", strings.Repeat("b", 5000))
-		m.cool(append(l.paths(), trim, gone)...)
+		m.want(201, "PUT", purged, "")
+		m.create(purged+"/x", "text/plain", strings.Repeat("c", 5000))
+		m.cool(trim, gone, purged+"/x")
+		for range 9 { // small segments in a row, to be merged
+			l.append(1, 500)
+			m.cool(l.paths()...)
+		}
 		middle := m.tail(trim)
 		m.append(trim, "text/plain", "the rest")
 		m.cool(trim)
 		m.want(204, "PUT", trim+"/snapshot/"+middle, "state", "Content-Type: text/plain")
 		m.want(204, "DELETE", gone, "")
+		m.want(204, "DELETE", purged+"/x", "")
+		m.want(204, "DELETE", purged, "")
 		var died atomic.Bool
+		what := "removal"
+		if round%3 == 2 {
+			what = "put" // all is sealed: it is of a merge
+		}
 		die := func(x *faultproxy.Exchange) {
 			if round%2 == 0 { // the store does it, and nobody learns of that
 				res := x.Forward(context.Background())
@@ -83,21 +96,27 @@ func killsWhileObjectsAreRemoved(t *testing.T) {
 			died.Store(true)
 			x.Abort()
 		}
-		a.Rule(
-			faultproxy.Rule{Method: "POST", Path: "delete", Skip: round / 2 % 2, Do: die},
-			faultproxy.Rule{Method: "DELETE", Skip: round / 2 % 2, Do: die},
-		)
+		if what == "put" {
+			a.Rule(faultproxy.Rule{Method: "PUT", Path: ".zst", Do: die})
+		} else {
+			a.Rule(
+				faultproxy.Rule{Method: "POST", Path: "delete", Skip: round / 2 % 2, Do: die},
+				faultproxy.Rule{Method: "DELETE", Skip: round / 2 % 2, Do: die},
+			)
+		}
 		for end := time.Now().Add(4 * time.Second); !died.Load() && time.Now().Before(end); {
 			<-time.After(10 * time.Millisecond)
 		}
 		if died.Load() {
-			kills++
+			kills[what]++
 		}
 		m.kill()
 		a.Clear()
 		m.start()
-		l.holds("killed at a removal")
+		l.holds("killed at a " + what)
 		m.want(404, "GET", gone, "")
+		m.want(404, "GET", purged+"/x", "")
+		m.want(404, "GET", purged, "")
 		if got := m.want(200, "GET", trim+"?offset="+middle, "").body; got != "the rest" {
 			t.Errorf("%s after its snapshot: %q", trim, got)
 		}
@@ -106,8 +125,8 @@ func killsWhileObjectsAreRemoved(t *testing.T) {
 		}
 		m.named()
 	}
-	if kills < 4 {
-		t.Errorf("it was killed at %d removals", kills)
+	if kills["removal"] < 4 || kills["put"] < 2 {
+		t.Errorf("it was killed at %v", kills)
 	}
 	l.settle()
 }

@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"firn/internal/faultproxy"
 )
@@ -223,9 +225,15 @@ func spellingsOfOnePlace(t *testing.T) {
 	l.settle()
 }
 
-// versionedBucket has a bucket that keeps every version: what is removed is hidden by a
-// marker, which is the store's business.
+// versionedBucket has a bucket that keeps every version, and one that is locked.
 func versionedBucket(t *testing.T) {
+	t.Run("versions", everyVersionIsKept)
+	t.Run("locked", nothingMayBeRemoved)
+}
+
+// everyVersionIsKept: what is removed is hidden by a marker, which is the store's
+// business.
+func everyVersionIsKept(t *testing.T) {
 	a := newVersionedArchive(t)
 	m := install(t, a, append(short, "--sweep.interval", "100ms", "--sweep.grace", "1s")...)
 	l := open(m, 4)
@@ -241,4 +249,97 @@ func versionedBucket(t *testing.T) {
 	m.start()
 	l.append(2, 30_000)
 	l.settle()
+}
+
+// nothingMayBeRemoved has a bucket with a lock: puts must carry a checksum, and objects
+// may not be removed for a while. What is refused is asked for again after the grace, a
+// few lines in the log tell of it, and nothing else waits.
+func nothingMayBeRemoved(t *testing.T) {
+	a := newArchive(t)
+	locked := func(keys int) faultproxy.Action {
+		return func(x *faultproxy.Exchange) {
+			if keys == 1 {
+				faultproxy.Fail(403, "AccessDenied")(x)
+				return
+			}
+			b, _ := io.ReadAll(x.Request.Body)
+			fmt.Fprint(x.Writer, `<?xml version="1.0" encoding="UTF-8"?><DeleteResult>`)
+			for i, part := range strings.Split(string(b), "<Key>") {
+				if key, _, ok := strings.Cut(part, "</Key>"); i > 0 && ok {
+					fmt.Fprintf(x.Writer, "<Error><Key>%s</Key><Code>AccessDenied</Code><Message>object is locked</Message></Error>", key)
+				}
+			}
+			fmt.Fprint(x.Writer, "</DeleteResult>")
+		}
+	}
+	var puts, bare atomic.Int64
+	checksum := faultproxy.Rule{Method: "PUT", Times: faultproxy.Always, Do: func(x *faultproxy.Exchange) {
+		puts.Add(1)
+		if !carriesChecksum(x.Request.Header) {
+			bare.Add(1)
+			faultproxy.Fail(400, "InvalidRequest")(x)
+			return
+		}
+		x.Pass()
+	}}
+	a.Rule(checksum,
+		faultproxy.Rule{Method: "POST", Path: "?delete", Times: faultproxy.Always, Do: locked(2)},
+		faultproxy.Rule{Method: "DELETE", Times: faultproxy.Always, Do: locked(1)},
+	)
+	m := install(t, a, append(short, "--sweep.interval", "100ms", "--sweep.grace", "1s", "--snapshot.keep-history", "0s")...)
+	l := open(m, 6)
+	l.append(3, 30_000)
+	m.cool(l.paths()...)
+	gone := l.entries[:4]
+	l.entries = l.entries[4:]
+	for _, e := range gone {
+		m.want(204, "DELETE", e.path, "")
+	}
+	removals := func() int { return len(a.Calls("POST", "?delete")) + len(a.Calls("DELETE", "")) }
+	m.until("a removal was refused", func() bool { return removals() > 0 })
+	a.Forget()
+	logged, start := m.log.String(), time.Now()
+	<-time.After(time.Duration(scaled(6, 600)) * time.Second)
+	asked, lasted := removals(), time.Since(start)
+	// Postponed by the grace of 1 s: each object twice at most (in a batch and by
+	// itself) in that time, and not with each of the ten sweeps.
+	if most := int(lasted.Seconds()+1) * 2 * len(a.objects(".zst")); asked == 0 || asked > most {
+		t.Errorf("%d removals were asked for in %v, want some and %d at most", asked, lasted, most)
+	}
+	if lines := strings.Count(m.log.String()[len(logged):], "\n"); lines > 3 {
+		t.Errorf("%d lines in the log while nothing may be removed:\n%s", lines, m.log.String()[len(logged):])
+	}
+	// All else goes on, over a kill too.
+	l.append(3, 30_000)
+	m.cool(l.paths()...)
+	m.kill()
+	m.start()
+	l.holds("while nothing may be removed")
+	a.Clear()
+	a.Rule(checksum)
+	m.until("what was locked is removed", func() bool {
+		n := 0
+		for _, e := range gone {
+			n += len(a.objects("stream=" + strings.TrimPrefix(e.path, "/ds/trial/")))
+		}
+		return n == 0
+	})
+	l.settle()
+	if puts.Load() == 0 || bare.Load() > 0 {
+		t.Errorf("%d of %d puts carry no checksum", bare.Load(), puts.Load())
+	}
+}
+
+// carriesChecksum reports whether a put has one of the checksums that a locked bucket
+// asks for.
+func carriesChecksum(h http.Header) bool {
+	if h.Get("Content-Md5") != "" || strings.Contains(strings.ToLower(h.Get("X-Amz-Trailer")), "x-amz-checksum-") {
+		return true
+	}
+	for name := range h {
+		if strings.HasPrefix(strings.ToLower(name), "x-amz-checksum-") {
+			return true
+		}
+	}
+	return false
 }

@@ -76,6 +76,7 @@ func storeThatHangs(t *testing.T) {
 	for what, rule := range map[string]faultproxy.Rule{
 		"answers stop after 1 KiB": {Method: "GET", Path: ".zst", Do: faultproxy.HangBody(1 << 10)},
 		"a byte a second":          {Method: "GET", Path: ".zst", Do: faultproxy.Drip(time.Second)},
+		"a byte in ten seconds":    {Method: "GET", Path: ".zst", Do: faultproxy.Drip(10 * time.Second)},
 		"writes are not answered":  {Method: "PUT", Do: faultproxy.Hang()},
 		"nothing is answered":      {Do: faultproxy.Hang()},
 	} {
@@ -279,11 +280,13 @@ func storeRefuses(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
+		advice string // a part of it
 		pairs  []string
 	}{
-		{403, "AccessDenied", nil}, {400, "ExpiredToken", nil}, {401, "Unauthorized", nil}, {403, "RequestTimeTooSkewed", nil},
-		{404, "NoSuchBucket", nil}, {301, "PermanentRedirect", []string{"X-Amz-Bucket-Region", "eu-west-1"}},
-		{400, "AuthorizationHeaderMalformed", nil}, {403, "InvalidAccessKeyId", nil},
+		{403, "AccessDenied", "allow", nil}, {400, "ExpiredToken", "credentials", nil}, {401, "Unauthorized", "credentials", nil},
+		{403, "RequestTimeTooSkewed", "clock", nil}, {404, "NoSuchBucket", "make the bucket", nil},
+		{301, "PermanentRedirect", "region eu-west-1", []string{"X-Amz-Bucket-Region", "eu-west-1"}},
+		{400, "AuthorizationHeaderMalformed", "region", nil}, {403, "InvalidAccessKeyId", "credentials", nil},
 	} {
 		m.kill()
 		m.start()
@@ -300,7 +303,7 @@ func storeRefuses(t *testing.T) {
 		m.kill()
 		if code, out := m.attempt(); code == 0 {
 			t.Errorf("%s: the server starts", c.code)
-		} else if !strings.Contains(out, "bucket") && !strings.Contains(out, "cold storage") {
+		} else if !strings.Contains(out, "cold storage") || !strings.Contains(out, c.advice) {
 			t.Errorf("%s: refused with %d: %s", c.code, code, out)
 		} else {
 			t.Logf("%s: exit code %d, %s", c.code, code, lastLine(out))

@@ -41,7 +41,33 @@ func (a answer) String() string {
 	if a.message != "" {
 		s += ": " + a.message
 	}
+	if todo := a.advice(); todo != "" {
+		s += " (" + todo + ")"
+	}
 	return s
+}
+
+// advice is what somebody can do about a refusal, "" when that is not known.
+func (a answer) advice() string {
+	switch a.code {
+	case "NoSuchBucket":
+		return "make the bucket, or correct its name in cold.url"
+	case "AccessDenied", "AllAccessDisabled":
+		return "allow these credentials to get, put, delete and list objects below the prefix"
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+		return "correct or renew the credentials"
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		if region := a.header.Get("X-Amz-Bucket-Region"); region != "" {
+			return "the bucket is in region " + region + ": set region and endpoint in cold.url"
+		}
+		return "set the bucket's region and endpoint in cold.url"
+	case "RequestTimeTooSkewed":
+		return "set this machine's clock"
+	}
+	if a.status == http.StatusUnauthorized {
+		return "correct or renew the credentials"
+	}
+	return ""
 }
 
 // errConflict: rivals write under the same key right now. It says that the store
