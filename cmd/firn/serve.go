@@ -83,6 +83,7 @@ func (p *parts) serve(ctx context.Context, grace time.Duration, clients, operato
 		defer cancel()
 		p.drain()
 		err := clients.stop(patience, log)
+		p.api.Shutdown(patience)
 		err = errors.Join(err, operators.stop(patience, log))
 		stopWork()
 		return err

@@ -25,6 +25,7 @@ type answer struct {
 	committed bool // the header is on its way
 	live      bool // its duration says nothing about the server
 	control   bool // errors have the form of the control APIs
+	takenOver bool // the rest comes from elsewhere
 	// disarm: a deadline that passes between two writes would end the response. So it
 	// is on HTTP/2; on HTTP/1 only a write that is under way can miss it.
 	disarm bool

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 )
 
@@ -15,10 +14,10 @@ func (s *Server) admitLive(a *answer) error {
 	return nil
 }
 
-// patience returns a context that ends after a while, with the request, or with the
-// call of Drain.
-func (s *Server) patience(r *http.Request, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(r.Context(), d)
+// patience returns a context that ends after a while, with ctx, or with the call of
+// Drain.
+func (s *Server) patience(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	stop := context.AfterFunc(s.draining, cancel)
 	return ctx, func() {
 		stop()

@@ -25,7 +25,7 @@ func (s *Server) longPoll(a *answer, r *http.Request, name stream.Name, q *readQ
 	defer f.Close()
 	defer s.metrics.liveReader("long-poll")()
 
-	ctx, cancel := s.patience(r, s.opts.LongPollTimeout)
+	ctx, cancel := s.patience(r.Context(), s.opts.LongPollTimeout)
 	defer cancel()
 	for {
 		over := ctx.Err() != nil

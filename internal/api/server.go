@@ -34,6 +34,12 @@ type Server struct {
 	// draining ends when Drain is called; live readers watch it.
 	draining context.Context
 	drain    context.CancelFunc
+
+	// takeovers are event streams on connections of their own. Those that are left when
+	// cut ends are broken off.
+	takeovers sync.WaitGroup
+	cut       context.Context
+	cutAll    context.CancelFunc
 }
 
 // New returns the surface over o.Store.
@@ -53,6 +59,7 @@ func New(o Options) *Server {
 		s.coder = newCoder(&s.buffers, s.metrics)
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
+	s.cut, s.cutAll = context.WithCancel(context.Background())
 	s.routeStreams()
 	s.router = s.routes()
 	return s
@@ -62,8 +69,8 @@ func New(o Options) *Server {
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // Drain gives every live reader its closing answer and refuses new ones with 503.
-// Other requests are served on. Call it before [http.Server.Shutdown], which waits
-// for the live readers to be gone.
+// Other requests are served on. Call it before [http.Server.Shutdown] and
+// [Server.Shutdown], which wait for the live readers to be gone.
 func (s *Server) Drain() { s.drain() }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -74,6 +81,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		v := recover()
 		if v != nil && v != http.ErrAbortHandler {
 			v = s.panicked(a, r, v)
+		}
+		if a.takenOver {
+			return
 		}
 		a.finish()
 		s.metrics.observe(a, r.Method, time.Since(began))

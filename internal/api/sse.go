@@ -25,12 +25,25 @@ func (s *Server) events(a *answer, r *http.Request, name stream.Name, q *readQue
 	if err != nil {
 		return err
 	}
-	defer e.follower.Close()
-	defer s.metrics.liveReader("sse")()
-	if err = e.run(r); !a.committed {
-		return err
+	gone := s.metrics.liveReader("sse")
+	run := func(ctx context.Context) {
+		defer gone()
+		defer e.follower.Close()
+		s.logBroken(ctx, name, e.run(ctx))
 	}
-	s.logBroken(r, name, err)
+	// The first page comes before the header: its errors can still be told.
+	if err := e.step(r.Context()); err != nil {
+		gone()
+		e.follower.Close()
+		if !a.committed {
+			return err
+		}
+		s.logBroken(r.Context(), name, err)
+		return nil
+	}
+	if !s.takeOver(a, r, run) {
+		run(r.Context())
+	}
 	return nil
 }
 
@@ -52,8 +65,8 @@ func (s *Server) openEvents(a *answer, r *http.Request, name stream.Name, q *rea
 // logBroken logs an end that is no part of the protocol. It is part of it also when the
 // stream was deleted or has expired, or a snapshot has overtaken this reader: the
 // connection ends, and coming back tells the client why.
-func (s *Server) logBroken(r *http.Request, name stream.Name, err error) {
-	if _, known := problemOf(err); err == nil || known || errors.Is(err, errEnded) || r.Context().Err() != nil {
+func (s *Server) logBroken(ctx context.Context, name stream.Name, err error) {
+	if _, known := problemOf(err); err == nil || known || errors.Is(err, errEnded) || ctx.Err() != nil {
 		return
 	}
 	s.opts.Logger.Error("event stream broke off", "stream", name.String(), "err", err)
@@ -72,40 +85,37 @@ type eventStream struct {
 	last   control // the last one
 }
 
-// run sends pages until the stream is closed, errEnded, or an error. Pages are not among
-// its variables, nor among those of its callers: the stack of a reader that waits is
-// halved by the collector only while less than a quarter of it is in use.
-func (e *eventStream) run(r *http.Request) error {
-	end, cancel := e.s.patience(r, e.s.opts.SSEMaxAge)
+// run sends pages after the first one until the stream is closed, errEnded, or an error.
+// Pages are not among its variables, nor among those of its callers: the stack of a reader
+// that waits is halved by the collector only while less than a quarter of it is in use.
+func (e *eventStream) run(ctx context.Context) (err error) {
+	end, cancel := e.s.patience(ctx, e.s.opts.SSEMaxAge)
 	defer cancel()
-	for {
-		closed, upToDate, err := e.step(r.Context())
+	for err == nil && !e.last.closed {
 		switch {
-		case err != nil || closed:
-			return err
-		case upToDate:
-			err = e.wait(r.Context(), end)
+		case e.last.upToDate:
+			err = e.wait(ctx, end)
 		case end.Err() != nil:
 			err = errEnded
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = e.step(ctx)
 		}
 	}
+	return err
 }
 
-// step sends the next page. The first one comes before the header: its errors can still
-// be told.
-func (e *eventStream) step(ctx context.Context) (closed, upToDate bool, err error) {
+// step sends the next page, and before the first one the header.
+func (e *eventStream) step(ctx context.Context) error {
 	page, err := e.follower.Next(ctx)
 	if err != nil {
-		return false, false, err
+		return err
 	}
 	defer page.Release()
 	if !e.a.committed {
 		e.begin(&page.Info)
 	}
-	return page.Closed, page.UpToDate, e.send(&page)
+	return e.send(&page)
 }
 
 func (e *eventStream) begin(info *tier.Info) {
@@ -114,6 +124,9 @@ func (e *eventStream) begin(info *tier.Info) {
 	h.Set(headerContentType, "text/event-stream")
 	h.Set(headerCacheControl, "no-cache, no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no")
+	if canTakeOver(e.a.request) {
+		h.Set("Connection", "close")
+	}
 	if e.as == asBase64 {
 		h.Set(headerSSEEncoding, "base64")
 	}

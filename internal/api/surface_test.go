@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -22,9 +23,15 @@ func listen(t testing.TB, s *api.Server, o api.Options) *httptest.Server {
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = api.NewHTTPServer(s.Handler(), o)
 	srv.Start()
-	t.Cleanup(srv.Close)
+	t.Cleanup(func() {
+		srv.Close()
+		s.Shutdown(ended)
+	})
 	return srv
 }
+
+// ended is a context that gives no time.
+var ended, _ = context.WithTimeout(context.Background(), 0)
 
 // raw sends a request line as it stands: the client of net/http would clean the path.
 func raw(t *testing.T, srv *httptest.Server, method, path string, header ...string) *http.Response {

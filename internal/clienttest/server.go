@@ -128,6 +128,7 @@ func (s *Server) Close() error {
 	if s.http.Shutdown(grace) != nil {
 		s.http.Close()
 	}
+	s.api.Shutdown(grace)
 	return s.end()
 }
 
@@ -155,6 +156,9 @@ func (s *Server) Restart(between func()) error {
 // gone.
 func (s *Server) Crash(between func()) error {
 	s.http.Close()
+	cut, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.api.Shutdown(cut)
 	after := s.disk.Crash()
 	s.api.Drain()
 	if err := s.end(); err != nil { // what it still writes, nobody will see

@@ -163,6 +163,7 @@ func (s *server) stop() {
 	if s.http.Shutdown(grace) != nil {
 		s.http.Close()
 	}
+	s.api.Shutdown(grace)
 	s.cancel()
 	for _, end := range s.ended {
 		if err := <-end; err != nil && err != http.ErrServerClosed {
