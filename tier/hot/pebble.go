@@ -46,6 +46,8 @@ func (s *Store) openPebble() error {
 		// and what stays for long is compressed in its segment.
 		o.Levels[i].Compression = func() *block.CompressionProfile { return block.NoCompression }
 	}
+	later := newCompactions()
+	o.Experimental.CompactionScheduler = later
 	made := s.absent()
 	// Pebble makes the directory and syncs its parents: one that was made before
 	// this call would be gone after a power failure, and all writes with it.
@@ -58,6 +60,7 @@ func (s *Store) openPebble() error {
 		return fmt.Errorf("open %s: %w", s.dir, err)
 	}
 	s.db = db
+	later.begin()
 	s.keepPrivate(made)
 	return nil
 }
