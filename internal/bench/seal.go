@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -60,10 +61,10 @@ func seal(ctx context.Context, r *rig) (_ *comparison, err error) {
 			}
 			total += size
 		}
-		return full, total, nil
+		return full, total, s.idle(ctx)
 	}
 	cmp.sides = []Side{
-		{"appends while sealing", func(ctx context.Context, _, _ time.Duration) (Sample, error) {
+		{"appends while sealing", func(ctx context.Context, warm, _ time.Duration) (Sample, error) {
 			full, _, err := fill(ctx, sealStreams)
 			if err != nil {
 				return Sample{}, err
@@ -73,6 +74,7 @@ func seal(ctx context.Context, r *rig) (_ *comparison, err error) {
 			sealed := make(chan error, 1)
 			go func() {
 				defer done()
+				pause(ctx, warm)
 				for _, id := range full {
 					if err := s.move(ctx, "seal", id); err != nil {
 						sealed <- err
@@ -81,11 +83,11 @@ func seal(ctx context.Context, r *rig) (_ *comparison, err error) {
 				}
 				sealed <- nil
 			}()
-			sample := openLoop(during, workers, sealRate, 0, time.Minute)
+			sample := openLoop(during, workers, sealRate, warm, time.Minute)
 			return sample, <-sealed
 		}, func() { closeAll(workers) }},
 		{"appends alone", func(ctx context.Context, warm, interval time.Duration) (Sample, error) {
-			// What the hot tier still has to do with so many bytes is not the sealing's.
+			// As many bytes are there to be sealed.
 			if _, _, err := fill(ctx, sealStreams); err != nil {
 				return Sample{}, err
 			}
@@ -107,6 +109,30 @@ func seal(ctx context.Context, r *rig) (_ *comparison, err error) {
 		}
 	}
 	return cmp, nil
+}
+
+const (
+	idlePause = 250 * time.Millisecond
+	idleWait  = 20 * time.Second
+)
+
+// idle waits until the server has done what a load leaves behind, flushes and compactions
+// that are nothing of what comes next: until it takes a twentieth of a processor at most.
+func (s *server) idle(ctx context.Context) error {
+	last := math.Inf(-1)
+	for end := time.Now().Add(idleWait); ; pause(ctx, idlePause) {
+		m, err := s.metrics(ctx)
+		if err != nil {
+			return err
+		}
+		if m[cpuSeconds]-last <= idlePause.Seconds()/20 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the server does not come to rest in %v", idleWait)
+		}
+		last = m[cpuSeconds]
+	}
 }
 
 // sealOnce seals a stream and counts the processor time that the server takes for it.

@@ -93,7 +93,7 @@ func (s *Store) writeTemp(ctx context.Context, body blob.Body) (path string, mod
 		}
 	}()
 	src := &source{ctx: ctx, r: io.NewSectionReader(body, 0, body.Size())}
-	n, err := io.Copy(f, src)
+	n, err := copySynced(f, src)
 	switch {
 	case src.err != nil:
 		return "", time.Time{}, src.err
@@ -105,6 +105,26 @@ func (s *Store) writeTemp(ctx context.Context, body blob.Body) (path string, mod
 	modified = s.now()
 	err = errors.Join(os.Chtimes(f.Name(), modified, modified), f.Chmod(0o644), f.Sync())
 	return f.Name(), modified, classify(err)
+}
+
+// syncStep is how much is written between two syncs.
+const syncStep = 512 << 10
+
+// copySynced copies all of src, and syncs on the way. A sync of a whole object at its end
+// would hold up those of the write-ahead log for as long, where both are on one disk.
+func copySynced(f *os.File, src io.Reader) (n int64, err error) {
+	for err == nil {
+		var step int64
+		step, err = io.CopyN(f, src, syncStep)
+		n += step
+		if err == nil {
+			err = f.Sync()
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
 }
 
 // replace renames tmp to path under the condition; the caller holds the lock. The
