@@ -24,6 +24,8 @@ type process struct {
 	under []string // a program that starts the server, with its arguments; nil for none
 	env   []string
 
+	launched bool
+
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	log lockedBuffer
@@ -67,6 +69,12 @@ func prepare(t *testing.T, dir string, args ...string) *process {
 	}, args...)
 	t.Cleanup(func() {
 		p.kill()
+		if p.launched {
+			// Whatever a trial does, what it leaves must be whole.
+			if code, out := p.run(append([]string{"verify"}, p.args[1:]...)...); code != 0 {
+				t.Errorf("firn verify: exit code %d\n%s", code, out)
+			}
+		}
 		if t.Failed() {
 			text := p.log.String()
 			t.Logf("log of the server:\n%s", text[max(0, len(text)-10_000):])
@@ -124,7 +132,7 @@ func (p *process) launch() bool {
 		return false
 	}
 	p.mu.Lock()
-	p.cmd = cmd
+	p.cmd, p.launched = cmd, true
 	p.mu.Unlock()
 	return true
 }

@@ -20,6 +20,7 @@ import (
 	"firn/internal/blob"
 	"firn/internal/blob/fault"
 	"firn/internal/blob/mem"
+	"firn/internal/verify"
 	"firn/pkg/segment"
 	"firn/pkg/stream"
 	"firn/tier"
@@ -171,11 +172,25 @@ func (s *server) stop() {
 		}
 	}
 	s.ended = nil
+	s.verify()
 	s.cold.Close()
 	if err := s.hot.Close(); err != nil {
 		s.t.Error(err)
 	}
 	s.hot = nil
+}
+
+// verify looks at the structure of everything: whatever a trial does, it must be whole.
+func (s *server) verify() {
+	r, err := verify.Run(context.Background(), verify.RunOptions{
+		State:  func() (verify.Reader, func()) { v := s.hot.View(); return v.Reader(), v.Close },
+		Remote: s.opts.objects,
+	})
+	if err != nil {
+		s.t.Error(err)
+	} else if !r.Clean() {
+		s.t.Errorf("verify: %+v", r)
+	}
 }
 
 func (s *server) restart() {
