@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"firn/pkg/segment"
 	"firn/pkg/stream"
@@ -38,7 +39,8 @@ func (m move) pieces() []hot.Piece {
 func (c *Compactor) BuildMerge(ctx context.Context, ids ...stream.ID) (*Sealing, error) {
 	var moves []move
 	v := c.hot.View()
-	for _, id := range ids {
+	// One that is named twice would be in the object twice, and the catalog knows one place.
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		m, _, err := c.mergeOf(v, id)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
 			v.Close()

@@ -270,10 +270,13 @@ func doKeep(_ context.Context, w *world, s Step) error {
 }
 
 // doStale starts a server on the older copy of the disk, which the owner record must
-// refuse once another start has been made since.
+// refuse once it has the fence of a later start or mark.
 func doStale(ctx context.Context, w *world, _ Step) error {
-	if w.older == nil || w.hot.Fence() <= w.olderFence {
+	if w.older == nil {
 		return nil
+	}
+	if o, _, err := cold.ReadOwner(ctx, w.bucket); err != nil || o == nil || o.Fence <= w.olderFence {
+		return err
 	}
 	defer func() { w.older = nil }()
 	owner, older := w.process, w.older
