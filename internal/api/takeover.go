@@ -76,13 +76,9 @@ func (s *Server) takeOver(a *answer, r *http.Request, rest func(context.Context)
 	method, route := r.Method, a.route
 	a.ResponseWriter, a.ctl, a.request, a.takenOver = t, http.NewResponseController(t), nil, true
 	ctx, leave := context.WithCancel(context.Background())
-	go func() { // to learn that the client leaves
+	go func() {
 		defer leave()
-		for one := make([]byte, 1); ; {
-			if _, err := conn.Read(one); err != nil {
-				return
-			}
-		}
+		untilItLeaves(conn)
 	}()
 	go func() {
 		defer s.takeovers.Done()
@@ -100,6 +96,23 @@ func (s *Server) takeOver(a *answer, r *http.Request, rest func(context.Context)
 		t.end()
 	}()
 	return true
+}
+
+// maxIgnored is how much a client may send that nobody reads, such as its next request
+// before the end of this answer.
+const maxIgnored = 64 << 10
+
+// untilItLeaves returns when the client has closed the connection or sends what it should
+// not. What is left unread when a connection is closed would take the last event away.
+func untilItLeaves(conn net.Conn) {
+	b := make([]byte, 128)
+	for ignored := 0; ignored <= maxIgnored; {
+		n, err := conn.Read(b)
+		if err != nil {
+			return
+		}
+		ignored += n
+	}
 }
 
 // Shutdown waits for the live readers that [http.Server.Shutdown] does not know of, and

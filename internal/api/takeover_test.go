@@ -74,6 +74,22 @@ func TestEventStreamEndsWithItsClient(t *testing.T) {
 	every(t, time.Millisecond, "it is counted", func() bool { return sample(t, metrics, "firn_http_requests_total") == before+1 })
 }
 
+// Nobody reads what a client sends after its request. It may be the next one; it is not
+// read for ever.
+func TestEventStreamIsNoSink(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	c, _ := connect(t, api.Options{Registerer: metrics})
+	c.create("/ds/trial/s", "text/plain", "x")
+	conn := c.dial("GET /ds/trial/s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n")
+	response(t, bufio.NewReader(conn))
+	for noise := make([]byte, 4<<10); ; {
+		if _, err := conn.Write(noise); err != nil {
+			break // it was cut
+		}
+	}
+	every(t, time.Millisecond, "the stream has ended", func() bool { return sample(t, metrics, "firn_http_live_readers") == 0 })
+}
+
 // Whoever stops the server may wait for the readers, and for those who take nothing only
 // as long as is meant.
 func TestShutdownCutsEventStreams(t *testing.T) {
