@@ -253,6 +253,8 @@ func (w *world) restored(rec *verify.Stream, id stream.ID, old *life) (*life, er
 		is.snapshot = nil
 	case rec.Deleted || rec.Earliest != old.earliest || rec.Closed != old.closed || !rec.Asked.Equal(old.asked):
 		return nil, fmt.Errorf("it is %+v, in the copy earliest %d, closed %t", rec, old.earliest, old.closed)
+	case (rec.Snapshot == nil) != (old.snapshot == nil) || rec.Snapshot != nil && rec.Snapshot.Position != old.snapshot.pos:
+		return nil, errors.New("it has another snapshot than in the copy")
 	case (rec.Seq == nil) != (old.seq == nil) || rec.Seq != nil && *rec.Seq != *old.seq:
 		return nil, errors.New("it has another Stream-Seq than in the copy")
 	}

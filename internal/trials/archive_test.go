@@ -4,14 +4,12 @@ package trials_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,24 +123,6 @@ func equip(t *testing.T, a *archive, dir string, args ...string) *machine {
 		}
 	})
 	return &machine{process: p, archive: a, dir: dir}
-}
-
-// run runs another command of the binary and returns its exit code and all it says.
-func (p *process) run(args ...string) (int, string) {
-	p.t.Helper()
-	path, err := binary()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		p.t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String()
 }
 
 // refused tries to start the server, which must end with the exit code and say why.

@@ -182,6 +182,9 @@ func tornAndDamagedLogs(t *testing.T) {
 	m.kill()
 	m.start() // a second log
 	l.append(10, 3000)
+	if err := l.entries[0].append(3000); err != nil { // alone in the last record of the log
+		t.Fatal(err)
+	}
 	m.kill()
 	restore := m.checkpoint()
 	logs := m.hotFiles(".log")

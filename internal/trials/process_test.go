@@ -3,6 +3,7 @@ package trials_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net"
 	"net/http"
 	"os"
@@ -147,6 +148,24 @@ func (p *process) kill() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
+}
+
+// run runs another command of the binary and returns its exit code and all it says.
+func (p *process) run(args ...string) (int, string) {
+	p.t.Helper()
+	path, err := binary()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		p.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
 }
 
 // metric returns the sum of a metric's samples.

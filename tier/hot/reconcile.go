@@ -71,11 +71,12 @@ const (
 func (r *Rebuild) Reconcile(o ReconcileOptions) error {
 	st := *r.s.state.Load()
 	st.Life = max(st.Life, o.Life)
-	r.s.state.Store(&st)
 	found := make(map[stream.ID][]Found)
 	for _, f := range o.Found {
 		found[f.ID] = append(found[f.ID], f)
+		st.Life = max(st.Life, f.Life) // given after the copy
 	}
+	r.s.state.Store(&st)
 	// No segment has a hot copy any more.
 	if err := r.s.db.DeleteRange([]byte{kindHeld}, []byte{kindHeld + 1}, pebble.NoSync); err != nil {
 		return err
