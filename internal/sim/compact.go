@@ -283,10 +283,15 @@ func doStale(ctx context.Context, w *world, _ Step) error {
 	mine := w.disk
 	w.disk = older.CrashPart(0, 0)
 	err := w.open(context.WithoutCancel(ctx), nil)
-	if w.process != owner {
+	cut := false // the crash that was meant for the owner has cut this one off
+	if p := w.process; p != owner {
+		cut = p.blobs.dead.Load()
 		err = errors.Join(err, w.stop())
 	}
 	w.process, w.disk = owner, mine
+	if cut {
+		return nil
+	}
 	if !errors.Is(err, cold.ErrStale) {
 		return fmt.Errorf("a server started on an older copy of the disk: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -186,6 +187,9 @@ func (w *world) rebuilt(was, before *model, sealed map[stream.ID]uint64) (*model
 		is, err := w.restored(c.Streams[id], id, was.names[n])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n, err)
+		}
+		if !is.deleted && !maps.Equal(c.Producers[id], is.producers) {
+			return nil, fmt.Errorf("%s has producers %v, in the copy %v", n, c.Producers[id], is.producers)
 		}
 		m.names[n] = is
 		m.forks[id] = int(c.Streams[id].Forks)
