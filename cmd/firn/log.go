@@ -29,21 +29,22 @@ func plain(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Records with the same message: so many at once, and so many a second after that. A
+// Warnings and errors with the same message: so many at once, and so many a second after that. A
 // damaged object that thousands of clients ask for must not fill the disk with lines.
 const (
 	logBurst = 20
 	logRate  = 1
 )
 
-// sparse leaves records out that come too often, and counts them: the next one with the
+// sparse leaves warnings and errors out that come too often, and counts them: the next one with the
 // same message has the number in left_out.
 type sparse struct {
 	slog.Handler
 	counts *counts
 }
 
-// counts are kept by message, which are constants of this program and hence few.
+// counts are kept by message. Those of warnings and errors are constants of this program
+// and hence few; what net/http says, with addresses in it, is logged at a lower level.
 type counts struct {
 	mu sync.Mutex
 	of map[string]*count
@@ -72,6 +73,9 @@ func (c *counts) admit(r slog.Record) (leftOut int, ok bool) {
 }
 
 func (h sparse) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		return h.Handler.Handle(ctx, r)
+	}
 	leftOut, ok := h.counts.admit(r)
 	if !ok {
 		return nil

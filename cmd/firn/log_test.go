@@ -40,11 +40,12 @@ func TestErrorsAreLoggedInOneLine(t *testing.T) {
 func TestLogIsNotFloodedByOneMessage(t *testing.T) {
 	var out bytes.Buffer
 	h := newLogger(&out, config.Log{}).With("part", "api").Handler()
-	tell := func(message string, at time.Time) {
-		if err := h.Handle(t.Context(), slog.NewRecord(at, slog.LevelError, message, 0)); err != nil {
+	record := func(level slog.Level, message string, at time.Time) {
+		if err := h.Handle(t.Context(), slog.NewRecord(at, level, message, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	tell := func(message string, at time.Time) { record(slog.LevelError, message, at) }
 	start := time.Unix(1e9, 0)
 	for i := range 1000 {
 		tell("request failed", start.Add(time.Duration(i)*time.Microsecond))
@@ -55,6 +56,13 @@ func TestLogIsNotFloodedByOneMessage(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "disk is slow") {
 		t.Error("another line is left out too")
+	}
+	out.Reset()
+	for range 100 { // whoever asks for these wants them all
+		record(slog.LevelDebug, "http: connection reset", start)
+	}
+	if n := strings.Count(out.String(), "http:"); n != 100 {
+		t.Errorf("%d of 100 lines for debugging", n)
 	}
 	out.Reset()
 	tell("request failed", start.Add(2*time.Second))

@@ -26,24 +26,31 @@ func (s *Server) events(a *answer, r *http.Request, name stream.Name, q *readQue
 		return err
 	}
 	gone := s.metrics.liveReader("sse")
-	run := func(ctx context.Context) {
-		defer gone()
-		defer e.follower.Close()
-		s.logBroken(ctx, name, e.run(ctx))
-	}
-	// The first page comes before the header: its errors can still be told.
-	if err := e.step(r.Context()); err != nil {
+	leave := func() {
 		gone()
 		e.follower.Close()
-		if !a.committed {
-			return err
+	}
+	takenOver := false
+	defer func() {
+		if !takenOver {
+			leave()
 		}
-		s.logBroken(r.Context(), name, err)
-		return nil
+	}()
+	// The first page comes before the header: its errors can still be told.
+	if err = e.step(r.Context()); err == nil {
+		takenOver = s.takeOver(a, r, func(ctx context.Context) {
+			defer leave()
+			s.logBroken(ctx, name, e.run(ctx))
+		})
+		if takenOver {
+			return nil
+		}
+		err = e.run(r.Context())
 	}
-	if !s.takeOver(a, r, run) {
-		run(r.Context())
+	if !a.committed {
+		return err
 	}
+	s.logBroken(r.Context(), name, err)
 	return nil
 }
 

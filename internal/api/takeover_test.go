@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -82,12 +83,40 @@ func TestEventStreamIsNoSink(t *testing.T) {
 	c.create("/ds/trial/s", "text/plain", "x")
 	conn := c.dial("GET /ds/trial/s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n")
 	response(t, bufio.NewReader(conn))
-	for noise := make([]byte, 4<<10); ; {
+	taken := 0
+	for noise := make([]byte, 4<<10); taken < 64<<20; taken += len(noise) {
 		if _, err := conn.Write(noise); err != nil {
 			break // it was cut
 		}
 	}
+	if taken >= 64<<20 {
+		t.Fatalf("%d bytes were taken", taken)
+	}
 	every(t, time.Millisecond, "the stream has ended", func() bool { return sample(t, metrics, "firn_http_live_readers") == 0 })
+}
+
+// brokenWriter is a writer with a bug.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Write([]byte) (int, error) { panic("a bug") }
+
+// A reader whose first page meets a bug is a reader no longer: it would be counted, and
+// hold the stream's TTL, for ever.
+func TestEventStreamThatPanicsIsGone(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	c, s := connect(t, api.Options{Registerer: metrics})
+	c.create("/ds/trial/s", "text/plain", "x")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the transfer is not broken off")
+			}
+		}()
+		s.Handler().ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/ds/trial/s?offset=-1&live=sse"))
+	}()
+	if n := sample(t, metrics, "firn_http_live_readers"); n != 0 {
+		t.Errorf("%v live readers", n)
+	}
 }
 
 // Whoever stops the server may wait for the readers, and for those who take nothing only
