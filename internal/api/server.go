@@ -38,6 +38,8 @@ type Server struct {
 	// takeovers are event streams on connections of their own. Those that are left when
 	// cut ends are broken off.
 	takeovers sync.WaitGroup
+	takeover  sync.Mutex // guards over, and the first addition to takeovers
+	over      bool       // there are no further ones
 	cut       context.Context
 	cutAll    context.CancelFunc
 }

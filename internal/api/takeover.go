@@ -63,10 +63,9 @@ func canTakeOver(r *http.Request) bool {
 // small stack, and reports whether that is so; then the handler is to return. The context
 // ends when the client leaves. The header must have been sent, with Connection: close.
 func (s *Server) takeOver(a *answer, r *http.Request, rest func(context.Context)) bool {
-	if !canTakeOver(r) {
+	if !canTakeOver(r) || !s.addTakeover() {
 		return false
 	}
-	s.takeovers.Add(1) // before net/http forgets the connection: see Shutdown
 	conn, _, err := a.ctl.Hijack()
 	if err != nil {
 		s.takeovers.Done()
@@ -98,6 +97,17 @@ func (s *Server) takeOver(a *answer, r *http.Request, rest func(context.Context)
 	return true
 }
 
+// addTakeover counts one more, before net/http forgets the connection, unless Shutdown
+// has begun.
+func (s *Server) addTakeover() bool {
+	s.takeover.Lock()
+	defer s.takeover.Unlock()
+	if !s.over {
+		s.takeovers.Add(1)
+	}
+	return !s.over
+}
+
 // maxIgnored is how much a client may send that nobody reads, such as its next request
 // before the end of this answer.
 const maxIgnored = 64 << 10
@@ -119,6 +129,9 @@ func untilItLeaves(conn net.Conn) {
 // cuts their connections when ctx ends. It comes after Drain and after the HTTP server's
 // own end, and before the store is closed.
 func (s *Server) Shutdown(ctx context.Context) {
+	s.takeover.Lock()
+	s.over = true
+	s.takeover.Unlock()
 	stop := context.AfterFunc(ctx, s.cutAll)
 	defer stop()
 	s.takeovers.Wait()
